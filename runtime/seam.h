@@ -563,8 +563,8 @@ void nest__config_reload(void);
  * reports the changes; `all`: every worker has read them too. */
 void nest__config_apply(void);
 void nest__config_applied(bool all);
-/* Between the two: the option with this value, a member of nest__config, cannot change. It gets the
- * value from before, and the report says so. */
+/* While a reload is applied, and until it is reported: the option with this value, a member of
+ * nest__config, cannot change. It gets the value from before, and the report says so. */
 void nest__config_refuse(const void *value);
 void nest__config_follow(void); /* in a worker: reads and changes; the supervisor reports */
 /* Sends a message to systemd (sd_notify(3)): lines such as "READY=1", "STOPPING=1", "WATCHDOG=1".

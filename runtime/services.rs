@@ -141,6 +141,8 @@ services! {
         "filters.h" Sockets;
         "returns.h" All;
         "filters.c" FILTERED;
+        "counted.c" Both(&FILTERED, &METERED);
+        "counted_none.c" Both(&FILTERED, &Not(&METERED));
         "none.c" Both(&Sockets, &Not(&FILTERED));
     }
     overrun OVERRUN, [Start, Serve, Mind, Act, Wait, Resume, Acted] {
@@ -309,6 +311,8 @@ services! {
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "files.c" Both(&With(Feature::FileCache), &METERED);
         "files_none.c" Both(&Without(Feature::FileCache), &METERED);
+        "filtered.c" Both(&FILTERED, &METERED);
+        "filtered_none.c" Both(&METERED, &Not(&FILTERED));
         "handshakes.c" Both(&TLS, &METERED);
         "handshakes_none.c" Both(&Without(Feature::Tls), &METERED);
         "http.c" METERED;

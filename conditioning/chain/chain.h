@@ -40,9 +40,10 @@ struct stage {
     struct spec *spec;
     pid_t pid; /* 0: it is not running */
     int in, out, control, memory;
+    unsigned place; /* of its counters in the memory */
     struct ccf__counters *counters;
     uint64_t started, again; /* when; when to start it again, 0: not */
-    unsigned deaths, quick;
+    unsigned quick;
     bool strict;
 };
 
@@ -59,6 +60,7 @@ struct chain {
 struct listener {
     int socket;
     int hop[2]; /* [0]: a copy of the server's end, [1]: the last filter's end */
+    int memory; /* the server's, for counters; -1: it has none */
     char name[80];
     unsigned number;      /* from 0, in the order of listening */
     struct chain *chains; /* the current one first */

@@ -38,6 +38,7 @@ static int listen_for(const struct cc__message *message) {
     listener->socket = message->fds[0];
     listener->hop[1] = message->fds[1];
     listener->hop[0] = message->fds[2];
+    listener->memory = message->count == 4 ? message->fds[3] : -1;
     name_of(listener->socket, listener->name, sizeof listener->name);
     if (!chain_start(listener, current)) {
         free(listener);
@@ -89,5 +90,7 @@ void drain(void) {
                 chain_leave(l, c, false);
         cc__close_all(l->hop, 2);
         close(l->socket);
+        if (l->memory != -1)
+            close(l->memory);
     }
 }

@@ -23,11 +23,12 @@ void show_table(FILE *out) {
                 uint64_t refused = 0, oldest = n->oldest;
                 for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++)
                     refused += n->refused[r].count;
-                fprintf(out, "%-12s %8d %10llu %10llu %10llu %8llu %7.1fs %6u\n", s->spec->argv[0],
-                        (int)s->pid, (unsigned long long)n->accepted, (unsigned long long)n->passed,
-                        (unsigned long long)refused, (unsigned long long)n->held,
+                fprintf(out, "%-12s %8d %10llu %10llu %10llu %8llu %7.1fs %6llu\n",
+                        s->spec->argv[0], (int)s->pid, (unsigned long long)n->accepted,
+                        (unsigned long long)n->passed, (unsigned long long)refused,
+                        (unsigned long long)n->held,
                         oldest != 0 && oldest < now ? (double)(now - oldest) / 1000 : 0.0,
-                        s->deaths);
+                        (unsigned long long)n->deaths);
                 for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++) {
                     char reason[4 * CCF__REASON_NAME + 1];
                     shown(reason, sizeof reason, n->refused[r].name, CCF__REASON_NAME);
@@ -54,7 +55,7 @@ static uint64_t held(const struct stage *s) {
     return s->counters->held;
 }
 static uint64_t deaths(const struct stage *s) {
-    return s->deaths;
+    return s->counters->deaths;
 }
 
 static const struct metric metrics_list[] = {

@@ -35,6 +35,9 @@ static void become(const struct stage *stage, pid_t chain) {
         setenv("CC_STRICT", "1", 1);
     else
         unsetenv("CC_STRICT");
+    char place[16];
+    snprintf(place, sizeof place, "%u", stage->place);
+    setenv("CC_PLACE", place, 1);
     if (peek)
         setenv("CC_PEEK", "1", 1);
     else
@@ -75,17 +78,23 @@ static void close_stage(struct stage *stage) {
     }
 }
 
-static bool prepare(struct stage *stage, struct spec *spec, int in, int out) {
+/* Its counters are those at `place` in the server's memory, or if that is -1 in memory of its own.
+ */
+static bool prepare(struct stage *stage, struct spec *spec, int in, int out, int memory,
+                    unsigned place) {
+    bool own = memory == -1;
     stage->spec = spec;
     stage->control = -1;
     stage->in = fcntl(in, F_DUPFD_CLOEXEC, 10);
     stage->out = fcntl(out, F_DUPFD_CLOEXEC, 10);
-    stage->memory = memfd_create("counters", MFD_CLOEXEC);
+    stage->memory =
+        own ? memfd_create("counters", MFD_CLOEXEC) : fcntl(memory, F_DUPFD_CLOEXEC, 10);
+    stage->place = own ? 0 : place;
     if (stage->in == -1 || stage->out == -1 || stage->memory == -1 ||
-        ftruncate(stage->memory, sizeof *stage->counters) == -1)
+        (own && ftruncate(stage->memory, sizeof *stage->counters) == -1))
         return false;
-    void *map =
-        mmap(NULL, sizeof *stage->counters, PROT_READ | PROT_WRITE, MAP_SHARED, stage->memory, 0);
+    void *map = mmap(NULL, sizeof *stage->counters, PROT_READ | PROT_WRITE, MAP_SHARED,
+                     stage->memory, (off_t)stage->place * CCF__PLACE);
     stage->counters = map == MAP_FAILED ? NULL : map;
     return map != MAP_FAILED;
 }
@@ -118,7 +127,8 @@ bool chain_start(struct listener *listener, struct plan *plan) {
         bool last = i == plan->count - 1;
         int hop[2] = {-1, listener->hop[1]};
         good = last || cc__pair(hop) == 0;
-        good = good && prepare(&chain->stage[i], &plan->spec[i], in, hop[1]);
+        good = good &&
+               prepare(&chain->stage[i], &plan->spec[i], in, hop[1], listener->memory, (unsigned)i);
         chain->stage[i].strict = strict;
         strict = strict || (plan->spec[i].traits & CCF_CHOOSES);
         if (i > 0)
@@ -158,7 +168,7 @@ static void died(struct listener *listener, struct chain *chain, struct stage *s
         stage->counters->held = stage->counters->oldest = 0;
     if (chain->leaving)
         return;
-    stage->deaths++;
+    stage->counters->deaths++;
     stage->quick = now - stage->started < STEADY ? stage->quick + 1 : 0;
     uint64_t pause = stage->quick < 2 ? 0 : PAUSE << (stage->quick < 8 ? stage->quick - 2 : 6);
     stage->again = now + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);

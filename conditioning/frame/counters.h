@@ -1,5 +1,7 @@
 /* A filter's counters. They are in memory that the chain shares with the filter, so that reading
- * them needs nothing of the filter, and a filter that is started again goes on counting. */
+ * them needs nothing of the filter, and a filter that is started again goes on counting. The memory
+ * may be the server's, for all filters of a listening socket; then a chain that is started again
+ * goes on as well. */
 #ifndef CCF_COUNTERS_H
 #define CCF_COUNTERS_H
 
@@ -12,6 +14,7 @@ struct ccf__counters {
     uint64_t passed;   /* handed to the next process */
     uint64_t held;     /* now */
     uint64_t oldest;   /* when the oldest of these was accepted, CLOCK_MONOTONIC ms; 0: none */
+    uint64_t deaths;   /* counted by the chain */
     uint64_t reasons;
     struct {
         char name[CCF__REASON_NAME];
@@ -26,5 +29,9 @@ enum {
     CCF__CONTROL = 5, /* from the chain */
     CCF__COUNTERS = 6 /* memory for struct ccf__counters */
 };
+
+/* In memory for several filters, bytes from one's counters to the next one's: whole pages. The
+ * environment says which ones a filter has: CC_PLACE, from 0. */
+enum { CCF__PLACE = 65536 };
 
 #endif

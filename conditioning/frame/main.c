@@ -70,8 +70,9 @@ int ccf_main(struct ccf_filter *filter, int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* the chain says when to finish */
     signal(SIGHUP, SIG_IGN);
-    ccf__count =
-        mmap(NULL, sizeof *ccf__count, PROT_READ | PROT_WRITE, MAP_SHARED, CCF__COUNTERS, 0);
+    const char *place = getenv("CC_PLACE");
+    ccf__count = mmap(NULL, sizeof *ccf__count, PROT_READ | PROT_WRITE, MAP_SHARED, CCF__COUNTERS,
+                      place != NULL ? atol(place) * CCF__PLACE : 0);
     if (ccf__count == MAP_FAILED)
         return fail("cannot map its counters");
     ccf__count->held = ccf__count->oldest = 0;

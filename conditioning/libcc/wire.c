@@ -62,7 +62,7 @@ int cc__valid(const struct cc__head *head, size_t size, int fds) {
     case CC__GATE:
         return tail == 0 && fds == 2;
     case CC__LISTEN:
-        return tail == 0 && fds == 3;
+        return tail == 0 && (fds == 3 || fds == 4);
     case CC__DRAIN:
         return tail == 0 && fds <= 1;
     case CC__TAKE:

@@ -315,6 +315,9 @@ static unsigned blocking_next(nest_session *s, struct nest__window *window, uint
     int64_t n = blocking_receive(&s->c0, window->p, room, s->until.deadline, mode);
     if (n > 0) {
         window->n = (uint32_t)n;
+        if (NEST__RETURNS) {
+            nest__filters_received(s, window->n);
+        }
         return nest__pump(s, &s->c0, window);
     }
     *window = (struct nest__window){0};

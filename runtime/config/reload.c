@@ -111,17 +111,28 @@ static void reload_postponed(const struct nest__setting *read, struct nest__line
     }
 }
 
+/* Reads the configuration and applies it. Returns why nothing was changed; NULL: it was. */
+static const char *reload_read(void) {
+    reload_forget();
+    struct nest__setting *read = nest__settings_read();
+    if (read == NULL) {
+        return " and has errors: nothing was changed";
+    }
+    if (reload_prepare(read) != 0) {
+        nest__settings_free(read);
+        return ", but memory is short: nothing was changed";
+    }
+    reload_use(read);
+    reload_before = read;
+    return NULL;
+}
+
 void nest__config_follow(void) {
     nest__muted = true;
-    struct nest__setting *read = nest__settings_read();
-    if (read != NULL && reload_prepare(read) == 0) {
-        reload_use(read);
-    }
-    if (read != NULL) {
-        nest__settings_free(read);
-    }
+    reload_failed = reload_read();
     nest__muted = false;
     nest__on_renewed();
+    reload_forget();
 }
 
 void nest__config_apply(void) {
@@ -131,17 +142,7 @@ void nest__config_apply(void) {
     nest__line_number(&reloading, nest__clock_us());
     state[reloading.n] = '\0';
     nest__notify(state);
-    reload_forget();
-    struct nest__setting *read = nest__settings_read();
-    reload_failed = read == NULL                ? " and has errors: nothing was changed"
-                    : reload_prepare(read) != 0 ? ", but memory is short: nothing was changed"
-                                                : NULL;
-    if (reload_failed == NULL) {
-        reload_use(read);
-        reload_before = read;
-    } else if (read != NULL) {
-        nest__settings_free(read);
-    }
+    reload_failed = reload_read();
     nest__on_renewed();
 }
 

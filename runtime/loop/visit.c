@@ -84,6 +84,9 @@ void nest__visit_received(nest_session *s, struct nest__chan *chan,
         nest__visit_tell(s, chan, done->result == 0 ? NEST__EVENT_EOF : NEST__EVENT_RESET);
         return;
     }
+    if (NEST__RETURNS) {
+        nest__filters_received(s, window.n);
+    }
     if (nest__ready_hold(s, &window)) {
         return;
     }

@@ -51,6 +51,12 @@ def distrusts(server, other, folder):
         ask(client, 'PING', 'pong')
         ask(client, 'SAY x', 'ECONNRESET')
     with dialled(server, other) as (client, connection):
+        for name in ('a,b', '.a', 'a..b', 'a.', '-a', 'a-.b', 'a:443', '*.a', '1.2.3.4/8', 'l\u00e4', 'a' * 64, 'a.' * 130 + 'a'):
+            client.send(f'TRUST {name}\n'.encode())
+            expect(line(client) == b'EINVAL\n', f'{name} is no name')
+        client.send(b'TRUST localhost\n')      # nothing has happened
+        expect(accepts(folder, connection) is not None and line(client) == b'trusted\n', 'it was not trusted')
+    with dialled(server, other) as (client, connection):
         connection.sendall(b'220 this is no handshake\n')
         ask(client, 'TRUST localhost', 'ECONNRESET')
         ask(client, 'PING', 'pong')

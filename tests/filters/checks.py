@@ -4,12 +4,14 @@ Each check gets the server and its model, and raises Failed. Must not know: how 
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import time
+import urllib.request
 
-from support.nest import Failed, environment, run
+from support.nest import Failed, environment, program, run
 from support.server import Client, Server, alive
 
 LONG = 30           # seconds: for what another process does
@@ -290,6 +292,57 @@ def wrong(server, _model):
             expect('status 1' in str(error), f'{error}')
 
 
+def counts(server, _model):
+    """Each filter's counts are told: what arrived, was passed on, is held and was refused, also after deaths."""
+    with Server([server.exe + '-counted']) as other:
+        where = re.search(r'metrics at (\S+)', until('the address', lambda: 'metrics at' in other.said() and other.said()))[1]
+
+        def found(name, place):
+            """A value, by the reason if there are several."""
+            with urllib.request.urlopen(f'http://{where}/metrics', timeout=LONG) as answer:
+                text = answer.read().decode()
+            rows = re.findall(r'^nest_filter_%s\{address="127.0.0.1:%d",place="%d",filter="%s"(?:,reason="(.*)")?\} (.*)$' % (
+                name, other.port, place, FILTERS[place]), text, re.MULTILINE)
+            return {reason: float(n) for reason, n in rows}
+
+        def told(name, place, wanted):
+            until(f'{name} of {FILTERS[place]} is {wanted}', lambda: found(name, place) == wanted)
+        for _ in range(3):
+            ask(other)
+        with Client(other) as client:
+            client.send(b'nonsense\n')
+            expect(client.rest() == b'', 'nonsense has an answer')
+        with Client(other) as begun:
+            begun.send(b'say ')
+            told('held', 0, {'': 1})
+            told('accepted_total', 0, {'': 5})
+            until('it grows old', lambda: found('oldest_seconds', 0)[''] > 0)
+            told('passed_total', 0, {'': 3})
+            told('refused_total', 0, {'malformed': 1})
+            shown = run([program(), 'top', where, '--once', '--interval', '100'])
+            expect(re.search(r'^request +\S+ +\S+ +\S+ +1 .* malformed 1$', shown, re.MULTILINE), shown)
+            os.kill(named(other, 'request')[0], signal.SIGKILL)
+            expect(begun.rest() == b'', 'what a filter held that died')
+        told('deaths_total', 0, {'': 1})
+        told('held', 0, {'': 0})
+        ask(other)
+        for place in range(len(FILTERS)):
+            told('passed_total', place, {'': 4})
+        os.kill(named(other, 'cc-chain')[0], signal.SIGKILL)    # another takes its place, and its filters count on
+        until('clients are served', lambda: answered(other))
+        until('a client is counted', lambda: found('passed_total', 3)[''] >= 5)
+        told('refused_total', 0, {'malformed': 1})
+        told('refused_total', 3, {})
+
+
+def answered(server):
+    """Whether a client is answered."""
+    try:
+        return bool(ask(server))
+    except (Failed, OSError):
+        return False
+
+
 def unix(server, model):
     """Unix sockets, and several listeners at once."""
     path = os.path.join(server.folder.name, 'socket')
@@ -330,4 +383,4 @@ def inherited(server, _model):
 
 
 RUNNING = (answers, addresses, refusals, deadlines, limit, exact, reloads)
-ENDING = (stops, hurries, orphans, rights, wrong, unix, inherited)
+ENDING = (stops, hurries, orphans, rights, wrong, counts, unix, inherited)

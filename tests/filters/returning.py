@@ -9,10 +9,11 @@ import random
 import signal
 import socket
 import threading
+import time
 
 from checks import LONG, ask, expect, held, named, settled, until, worker, descriptors
 from support.nest import Failed
-from support.server import Client
+from support.server import Client, Server
 
 MANY = 40               # clients, eight times as many as are served at once
 ROUNDS = 10
@@ -63,6 +64,25 @@ def halves(server, _model):
     for client in clients[10:]:
         expect(client.rest() == b'', 'one that is never complete ends at the time of the filter')
         client.socket.close()
+
+
+def short(server, model):
+    """What comes behind a message stays with the filter, however little a receive brings."""
+    more = os.path.join(os.path.dirname(server.exe), 'short.so')
+    with Server([server.exe], LD_PRELOAD=more) as other:
+        halves(other, model)
+
+
+def idles(server, _model):
+    """A client that is silent between two messages is let go when the time of the filter is over."""
+    with Server([server.exe + '-idle']) as other, Client(other) as client:
+        for word in (b'a', b'b'):
+            start = time.monotonic()
+            client.send(b'say ' + word + b'\n')
+            client.expect(word + b'\n')
+        expect(client.rest() == b'', 'a silent client has an answer')
+        expect(time.monotonic() - start >= 1, 'it was let go before its time')
+        ask(other)
 
 
 def undecided(server, _model):
@@ -207,5 +227,5 @@ def killed(server, _model):
     until('no filter has a connection left', lambda: held(server, ['request', 'persist', 'slowread']) == 0)
 
 
-RUNNING = (more, cuts, halves, undecided, ends, large, exact)
+RUNNING = (more, cuts, halves, short, idles, undecided, ends, large, exact)
 ENDING = (stops, killed)

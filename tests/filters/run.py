@@ -5,6 +5,7 @@ Must not know: how anything is checked.
 """
 
 import os
+import shutil
 import sys
 import tempfile
 
@@ -24,17 +25,20 @@ FORMS = [(model, ()) for model in SOCKET_MODELS] + [
 
 
 def build(nest, model, folder):
-    """Servers of the model: one, one that gives connections back to its filter, and one whose filter
-    refuses its options when it starts."""
+    """Servers of the model: one, one that gives connections back to its filter, one whose filter refuses
+    its options when it starts, one that tells counts, and one whose filter keeps connections for a second."""
     exe = os.path.join(folder, model)
     for name, out in (('server', exe), ('returning', f'{exe}-returning')):
         run([nest, 'build', '--model', model, os.path.join(HERE, f'{name}.nest'), '-o', out])
-    with open(os.path.join(HERE, 'server.nest'), encoding='utf-8') as file:
-        text = file.read().replace('net8=100 net16=100 net24=100', 'net8=10 net16=20')
-    wrong = os.path.join(folder, 'wrong.nest')
-    with open(wrong, 'w', encoding='utf-8') as file:
-        file.write(text)
-    run([nest, 'build', '--model', model, wrong, '-o', f'{exe}-wrong'])
+    for name, before, after, out in (
+            ('server', 'net8=100 net16=100 net24=100', 'net8=10 net16=20', f'{exe}-wrong'),
+            ('server', '%filter request timeout=3s', '%option metrics 127.0.0.1:0\n%filter request timeout=60s', f'{exe}-counted'),
+            ('returning', 'persist timeout=3s idle=60s', 'persist timeout=3s idle=1s', f'{exe}-returning-idle')):
+        with open(os.path.join(HERE, f'{name}.nest'), encoding='utf-8') as file:
+            text = file.read()
+        with open(os.path.join(folder, 'changed.nest'), 'w', encoding='utf-8') as file:
+            file.write(text.replace(before, after))
+        run([nest, 'build', '--model', model, file.name, '-o', out])
     return exe
 
 
@@ -63,6 +67,7 @@ def main():
     report, nest = Report('filters'), program()
     wanted = sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix='nest-filters-') as folder:
+        run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, 'short.so'), os.path.join(HERE, 'short.c')])
         built = {}
         for model, options in FORMS:
             if wanted and model not in wanted:

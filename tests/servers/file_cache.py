@@ -373,6 +373,20 @@ def missing(exe, root):
         raise Failed(f'status {done.returncode}: {done.stderr}')
 
 
+def sizes(exe, root):
+    """a size out of range is refused, also one of more than 64 bits"""
+    for value in 'LRU 16777217T', 'LRU 17179869185G', 'LRU 2T', 'LRU 1K', 'LRU T', 'LRU 1TT', 'LRU-Threshold 1M 16777217T':
+        done = subprocess.run([exe, '--set', f'fileRoot={root}', '--set', f'fileCache={value}', '--check-config'],
+                              capture_output=True, text=True, timeout=TIMEOUT)
+        said = [line for line in done.stderr.splitlines() if 'fileCache' in line]
+        if done.returncode == 0 or len(said) != 1 or 'from 64K to 1T' not in said[0]:
+            raise Failed(f'{value}: status {done.returncode}: {done.stderr}')
+    done = subprocess.run([exe, '--set', f'fileRoot={root}', '--set', 'fileCache=LRU-Threshold 128k 65536', '--check-config'],
+                          capture_output=True, text=True, timeout=TIMEOUT)
+    if done.returncode != 0:
+        raise Failed(done.stderr)
+
+
 def run(report, models):
     """Every case."""
     rng = random.Random(sample.SEED)
@@ -388,6 +402,7 @@ def run(report, models):
                 attempt(report, model, 'file cache', guarded.__doc__, lambda: guarded(server, files))
                 attempt(report, model, 'file cache', bound.__doc__, lambda: bound(server, files))
             attempt(report, model, 'file cache', missing.__doc__, lambda: missing(exe, root))
+            attempt(report, model, 'file cache', sizes.__doc__, lambda: sizes(exe, root))
             exe = built(program(), model, SPEC.replace('LRU 1M', CUSTOM), os.path.join(folder, f'{model}-custom'))
             root = os.path.join(folder, f'files-{model}-custom')
             os.mkdir(root)

@@ -358,6 +358,27 @@ def behind(binary):
         lines(f'{folder}/access', 2)
 
 
+def stays(binary):
+    """USR1, and a log cannot be opened anew: it says that it stays where it is, and nothing else"""
+    with tempfile.TemporaryDirectory(prefix='nest-logs-') as folder, contextlib.ExitStack() as stack:
+        os.mkdir(f'{folder}/logs')
+        server = stack.enter_context(Server([binary], options=[f'accessLog={folder}/logs/access']))
+
+        def signalled(text):
+            os.kill(server.process.pid, signal.SIGUSR1)
+            until(f'{server.folder.name}/stderr', lambda got: any(text in line for line in got), f'no word of it: {text}')
+        os.rename(f'{folder}/logs', f'{folder}/before')
+        signalled(f'cannot open the log {folder}/logs/access: No such file or directory; the log stays where it is')
+        asks(server, b'get 1')
+        lines(f'{folder}/before/access', 2)
+        os.mkdir(f'{folder}/logs')
+        signalled('the log was opened anew')
+        asks(server, b'get 2')
+        lines(f'{folder}/logs/access', 2)
+        if server.said().count('the log was opened anew') != 1:
+            raise Failed(server.said())
+
+
 def holds(pid, path):
     """Whether a process has the file open."""
     with contextlib.suppress(OSError):
@@ -557,7 +578,7 @@ def refused(binary, quiet):
                 raise Failed(f'{option} {more}: {done.returncode} {done.stdout}{done.stderr}')
 
 
-CASES = formats, bounded, escaped, anew, changed, endures, behind, slow, counted, ended, stuck, system
+CASES = formats, bounded, escaped, anew, changed, endures, behind, stays, slow, counted, ended, stuck, system
 
 
 def run(report, models):

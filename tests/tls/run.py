@@ -372,8 +372,8 @@ def renewed(case):
             link.expect(b'Hello.\r\n')
             shutil.copy(f'{case.folder}/two.pem', f'{case.folder}/now.pem')
             os.kill(server.process.pid, signal.SIGHUP)      # the key does not fit: all stays
-            until('the refusal', lambda: 'does not belong to the certificate' in server.said())
-            until('the reload', lambda: 'the configuration was read again' in server.said())
+            until('the refusal', lambda: f'to the certificate in {case.folder}/now.pem; what was read before is still used' in server.said())
+            until('the reload', lambda: 'the configuration was read again: no changes' in server.said())
             with case.link(server) as other:
                 other.expect(b'Hello.\r\n')
             shutil.copy(f'{case.folder}/two.key', f'{case.folder}/now.key')
@@ -384,6 +384,35 @@ def renewed(case):
                 server.port, case.folder, '-ign_eof', said=b'QUIT\n', host='two.test', name='two'))
             link.send(b'abc\nQUIT\n')
             same('the connection', link.rest(), b'abc\r\nGoodbye.\r\n')
+
+
+def kept(case):
+    """HUP: other files that cannot be used are not taken, and the report says so; the rest is."""
+    shutil.copy(f'{case.folder}/one.pem', f'{case.folder}/now.pem')
+    with tempfile.TemporaryDirectory(prefix='nest-tls-') as folder:
+        path = os.path.join(folder, 'config.nest')
+
+        def configured(tls, seconds):
+            with open(path, 'w', encoding='ascii') as file:
+                file.write(f'tls {tls}\nidleTimeout {seconds}s\n')
+
+        def greeted(server, encrypted):
+            with (case.link(server) if encrypted else socket.create_connection(('127.0.0.1', server.port), WAIT)) as link:
+                same('the greeting', link.take(8) if encrypted else link.recv(8), b'Hello.\r\n')
+        one, two, mixed = (f'{case.folder}/{a}.pem {case.folder}/{b}.key' for a, b in (('one', 'one'), ('two', 'two'), ('one', 'two')))
+        for first in one, 'none':
+            configured(first, 100)
+            with Server([case.exe, '--config', path]) as server:
+                for seconds, value, wanted in ((101, './no ./no', f'tls is still {first}, '), (102, mixed, f'tls is still {first}, '),
+                                               (103, first, ''), (104, two, f'tls {two} (was {first}), ')):
+                    configured(value, seconds)
+                    os.kill(server.process.pid, signal.SIGHUP)
+                    wanted = f'read again: {wanted}idleTimeout {seconds}s (was {seconds - 1}s)'
+                    until(wanted, lambda wanted=wanted: wanted in server.said())
+                    if value != two:
+                        greeted(server, first != 'none')
+                until('the new certificate is shown', lambda: 'CN = two.test' in client(
+                    server.port, case.folder, '-ign_eof', said=b'QUIT\n', host='two.test', name='two'))
 
 
 # -- encryption that begins later
@@ -520,7 +549,7 @@ CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
-    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('memory', memory), ('files', files),
+    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 

@@ -1,14 +1,15 @@
 //! C globals that actions write: variables at file scope, and static variables in functions.
 //!
 //! Only writes to the variable itself count: assignments, increments, and calls of the C library that
-//! fill an array, also through a local pointer that certainly leads to it. What another pointer leads
-//! to may be shared in a way that is not seen here. Functions of the
-//! specification are followed. Code of the server is compared with actions, because it runs in another
+//! fill an array, also through a pointer that certainly leads to it: a local one, or a
+//! parameter. What another pointer leads to may be shared in a way that is not seen
+//! here. Functions of the specification are followed. Code of the server is compared with actions, because it runs in another
 //! process. Must not know: models, what a write may do wrong.
 
 use crate::action::{Action, What, inner};
-use crate::leads::{Global, Visible};
-use crate::library::{Library, Parsed, children};
+use crate::leads::{Global, Place, Visible};
+use crate::lexer::{self, Kind};
+use crate::library::{Library, Parsed, children, defines};
 use crate::read::Read;
 use crate::scope::{BODY, declared, parser};
 use crate::source::{Owner, Source};
@@ -35,6 +36,9 @@ const FILL: [&str; 15] = [
     "strncpy",
     "vsnprintf",
 ];
+
+/// Rounds in which parameters are followed from one function to the next.
+const ROUNDS: usize = 8;
 
 /// What protects a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,16 +82,31 @@ struct Done {
     names: Vec<(String, usize)>,
     /// Variables and where they are written.
     writes: Vec<(String, usize)>,
+    /// Parameters through which it writes, and whether it holds a lock then.
+    through: BTreeMap<usize, bool>,
     /// Functions and where they are called.
     calls: Vec<(String, usize)>,
+    /// What calls get that certainly leads somewhere: the call by its number, the argument by its
+    /// number, where it leads.
+    given: Vec<(usize, usize, Place)>,
     /// Whether it takes a lock.
     locks: bool,
 }
 
 /// The shared variables, and what functions do with them.
 struct Shared {
-    globals: BTreeMap<String, Global>,
+    around: Around,
     functions: BTreeMap<String, Vec<Done>>,
+}
+
+/// What bodies can name.
+#[derive(Default)]
+struct Around {
+    globals: BTreeMap<String, Global>,
+    /// The functions of the specification that are no macros.
+    known: BTreeSet<String>,
+    /// What macros name.
+    unsure: BTreeSet<String>,
 }
 
 /// Where a variable is named first, and where it is written first.
@@ -107,7 +126,8 @@ impl Shared {
         for action in actions {
             let read = Read::of(action, parser);
             let Some(body) = read.body() else { continue };
-            let own = done(read.text, body, &self.globals, BTreeSet::new());
+            let mut own = done(read.text, body, &self.around, &[]);
+            pass(&mut own, &self.functions);
             let span = |at: usize| {
                 let at = at.saturating_sub(BODY.len());
                 inner(action.span, &(at..at + 1))
@@ -190,19 +210,91 @@ fn shared_by(m: &Source<'_>, parser: &mut Parser) -> Shared {
             }
         }
     }
-    let functions = library
-        .functions
-        .iter()
-        .map(|(name, all)| {
-            let done = all.iter().map(|function| {
-                let parameters = function.parameters.iter().flatten();
-                let parameters = parameters.map(|name| (*name).to_string()).collect();
-                done(library.text, function.body, &globals, parameters)
-            });
-            ((*name).to_string(), done.collect())
-        })
-        .collect();
-    Shared { globals, functions }
+    let mut around = Around {
+        globals,
+        ..Around::default()
+    };
+    around
+        .known
+        .extend(library.functions.keys().map(|name| (*name).to_string()));
+    let macros = m.file_scope.iter().map(|code| code.text.as_str());
+    let actions = m.actions().map(|(_, action)| action.code.text.as_str());
+    for (name, body) in macros.chain(actions).flat_map(defines) {
+        around.known.remove(&name);
+        let tokens = lexer::tokens(body)
+            .into_iter()
+            .filter(|token| token.kind == Kind::Name);
+        around
+            .unsure
+            .extend(tokens.map(|token| body[token.at].to_string()));
+    }
+    let functions = library.functions.iter().map(|(name, all)| {
+        let done = all.iter().map(|function| {
+            let parameters = function.parameters.iter();
+            let parameters: Vec<_> = parameters.map(|name| name.map(str::to_string)).collect();
+            done(library.text, function.body, &around, &parameters)
+        });
+        ((*name).to_string(), done.collect())
+    });
+    let mut functions: BTreeMap<String, Vec<Done>> = functions.collect();
+    pass_all(&mut functions);
+    Shared { around, functions }
+}
+
+/// Through which parameters all functions of this name write, and whether one holds a lock then.
+fn through(functions: &BTreeMap<String, Vec<Done>>, name: &str) -> BTreeMap<usize, bool> {
+    let mut all = functions.get(name).into_iter().flatten();
+    let mut found = all.next().map_or_else(BTreeMap::new, |d| d.through.clone());
+    for done in all {
+        found.retain(|number, _| done.through.contains_key(number));
+    }
+    found
+}
+
+/// Adds what a body writes through what it gives to functions. Writes while a function holds a lock are
+/// left out: who calls it is not known to hold one.
+fn pass(done: &mut Done, functions: &BTreeMap<String, Vec<Done>>) {
+    for (call, number, place) in &done.given {
+        let (name, at) = &done.calls[*call];
+        let Some(locked) = through(functions, name).get(number).copied() else {
+            continue;
+        };
+        match place {
+            Place::Global(variable) if !locked || done.locks => {
+                done.writes.push((variable.clone(), *at));
+            }
+            Place::Global(_) => {}
+            Place::Given(own) => {
+                done.through.entry(*own).or_insert(locked || done.locks);
+            }
+        }
+    }
+    done.writes
+        .sort_by(|(a, at), (b, other)| (at, a).cmp(&(other, b)));
+    done.writes.dedup();
+}
+
+/// The same of all functions, until nothing is new. What is handed on through more of them than
+/// `ROUNDS` may be missed.
+fn pass_all(functions: &mut BTreeMap<String, Vec<Done>>) {
+    let count = |functions: &BTreeMap<String, Vec<Done>>| -> usize {
+        let all = functions.values().flatten();
+        all.map(|done| done.through.len() + done.writes.len()).sum()
+    };
+    for _ in 0..ROUNDS {
+        let before = count(functions);
+        let names: Vec<String> = functions.keys().cloned().collect();
+        for name in names {
+            let mut own = functions.remove(&name).unwrap_or_default();
+            for done in &mut own {
+                pass(done, functions);
+            }
+            functions.insert(name, own);
+        }
+        if count(functions) == before {
+            return;
+        }
+    }
 }
 
 /// The writes of all actions; those of a function at the first call that leads to it.
@@ -218,7 +310,8 @@ pub fn writes(m: &Source<'_>) -> Vec<Write> {
     for (owner, action) in m.actions() {
         let read = Read::of(action, &mut parser);
         if let Some(body) = read.body() {
-            let done = done(read.text, body, &shared.globals, BTreeSet::new());
+            let mut done = done(read.text, body, &shared.around, &[]);
+            pass(&mut done, &shared.functions);
             follow.action(owner, action, &done);
         }
     }
@@ -360,13 +453,9 @@ fn names(text: &str, root: Node<'_>) -> Vec<String> {
 
 /// What a body does. A name that is declared anywhere in it is taken for its own, except a static
 /// variable, which is shared like one at file scope.
-fn done(
-    text: &str,
-    body: Node<'_>,
-    globals: &BTreeMap<String, Global>,
-    mut own: BTreeSet<String>,
-) -> Done {
-    let parameters = own.clone();
+fn done(text: &str, body: Node<'_>, around: &Around, parameters: &[Option<String>]) -> Done {
+    let globals = &around.globals;
+    let mut own: BTreeSet<String> = parameters.iter().flatten().cloned().collect();
     own.extend(names(text, body));
     let mut visible = Visible::new(globals, own);
     let mut all = vec![body];
@@ -382,21 +471,32 @@ fn done(
         }
         all.extend(children(node));
     }
-    visible.follow(text, &all, &parameters, |name| FILL.contains(&name));
+    let trusted = |name: &str| FILL.contains(&name) || around.known.contains(name);
+    visible.follow(text, &all, parameters, trusted, &around.unsure);
     let mut done = Done::default();
     for node in all {
-        let place = match node.kind() {
-            "assignment_expression" => node.child_by_field_name("left"),
-            "update_expression" => node.child_by_field_name("argument"),
+        let base = |place| base(text, place, &visible).map(Place::Global);
+        let is = |place| base(place).or_else(|| visible.place(text, place));
+        let written = match node.kind() {
+            "assignment_expression" => node.child_by_field_name("left").and_then(is),
+            "update_expression" => node.child_by_field_name("argument").and_then(is),
             "call_expression" => {
                 let name = node.child_by_field_name("function");
                 let name = name.filter(|name| name.kind() == "identifier");
                 let name = name.map_or("", |name| &text[name.byte_range()]);
                 done.locks |= name.contains("lock");
                 done.calls.push((name.to_string(), node.start_byte()));
-                let arguments = node.child_by_field_name("arguments");
-                let first = arguments.and_then(|list| list.named_child(0));
-                first.filter(|_| FILL.contains(&name))
+                let arguments = node
+                    .child_by_field_name("arguments")
+                    .map_or(Vec::new(), children);
+                for (number, argument) in arguments.iter().enumerate() {
+                    if let Some(place) = visible.target(text, *argument) {
+                        done.given.push((done.calls.len() - 1, number, place));
+                    }
+                }
+                let first = arguments.first().copied();
+                let first = first.filter(|_| FILL.contains(&name));
+                first.and_then(|first| base(first).or_else(|| visible.target(text, first)))
             }
             "identifier" => {
                 let name = &text[node.byte_range()];
@@ -407,13 +507,16 @@ fn done(
             }
             _ => None,
         };
-        let written = place.and_then(|place| {
-            let through = || visible.place(text, place);
-            base(text, place, &visible).or_else(through)
-        });
-        if let Some(name) = written {
-            done.writes.push((name, node.start_byte()));
+        match written {
+            Some(Place::Global(name)) => done.writes.push((name, node.start_byte())),
+            Some(Place::Given(number)) => {
+                done.through.insert(number, false);
+            }
+            None => {}
         }
+    }
+    for locked in done.through.values_mut() {
+        *locked = done.locks;
     }
     done.writes.sort_by_key(|(_, at)| *at);
     done

@@ -1,8 +1,9 @@
 //! To which shared variable a pointer leads, where that is certain.
 //!
-//! A local pointer leads to a variable if it gets no address but of that variable, or of a part of it. Of
-//! a parameter, a pointer whose own address is taken, and one that an unknown call, which may be a
-//! macro, may change, nothing is certain. Must not know: models, who writes.
+//! A local pointer leads to a variable if it gets no address but of that variable, or of a part of it. A
+//! parameter leads to what a caller gives. Of a pointer whose own address is taken, one that an unknown
+//! call, which may be a macro, may change, and one that a macro names, nothing is certain. Must not know:
+//! models, who writes.
 
 use crate::library::children;
 use crate::scope::declared;
@@ -21,7 +22,7 @@ enum Lead {
     /// It has no value, or is null.
     Nothing,
     /// Into this object.
-    To(String),
+    To(Place),
     /// It is not known where.
     Anywhere,
 }
@@ -34,6 +35,15 @@ impl Lead {
             _ => Lead::Anywhere,
         }
     }
+}
+
+/// What a pointer leads to, or into.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// This shared variable.
+    Global(String),
+    /// What the caller gives as this parameter.
+    Given(usize),
 }
 
 /// A shared variable.
@@ -69,14 +79,16 @@ impl<'g> Visible<'g> {
         self.statics.get(name).or_else(global).copied()
     }
 
-    /// Finds out where the pointers of a body lead. `all`: its nodes. `trusted`: functions that get a
-    /// copy of what they are given.
+    /// Finds out where the pointers of a body lead. `all`: its nodes. `parameters`: by number.
+    /// `trusted`: functions that get a copy of what they are given. `unsure`: names that macros may
+    /// give other values.
     pub(crate) fn follow(
         &mut self,
         text: &str,
         all: &[Node<'_>],
-        parameters: &BTreeSet<String>,
+        parameters: &[Option<String>],
         trusted: impl Fn(&str) -> bool,
+        unsure: &BTreeSet<String>,
     ) {
         if all.first().is_none_or(Node::has_error) {
             return;
@@ -86,7 +98,13 @@ impl<'g> Visible<'g> {
             let known = fixed.remove(name).unwrap_or(Lead::Nothing);
             fixed.insert(name.to_string(), known.join(lead));
         };
-        for name in parameters {
+        for (number, name) in parameters.iter().enumerate() {
+            give(
+                name.as_deref().unwrap_or(""),
+                Lead::To(Place::Given(number)),
+            );
+        }
+        for name in unsure {
             give(name, Lead::Anywhere);
         }
         let mut gets: Vec<(&str, Node<'_>)> = Vec::new();
@@ -157,8 +175,17 @@ impl<'g> Visible<'g> {
     }
 
     /// The object that an expression is, or is a part of.
-    pub(crate) fn place(&self, text: &str, node: Node<'_>) -> Option<String> {
-        match self.lead(text, node, false) {
+    pub(crate) fn place(&self, text: &str, node: Node<'_>) -> Option<Place> {
+        self.to(text, node, false)
+    }
+
+    /// The object that an expression points to, or into.
+    pub(crate) fn target(&self, text: &str, node: Node<'_>) -> Option<Place> {
+        self.to(text, node, true)
+    }
+
+    fn to(&self, text: &str, node: Node<'_>, value: bool) -> Option<Place> {
+        match self.lead(text, node, value) {
             Lead::To(place) => Some(place),
             _ => None,
         }
@@ -214,7 +241,7 @@ impl<'g> Visible<'g> {
     fn named(&self, name: &str, value: bool, elements: usize) -> Lead {
         match self.get(name) {
             Some(global) if !value || global.is_array => {
-                return Lead::To(name.to_string());
+                return Lead::To(Place::Global(name.to_string()));
             }
             _ => {}
         }

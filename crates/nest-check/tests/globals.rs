@@ -134,6 +134,7 @@ fn writes_through_a_local_pointer_are_found() {
         ("int n;", "int *p = &n; p[0]++;"),
         ("int n;", "int *p; p = 0; if ($len(1)) p = &n; *p += 1;"),
         ("int n[4];", "int *p = n; *p++ = 1;"),
+        ("char n[4];", "char *p = n; strcpy(p, $1);"),
         ("int n[4];", "int *p = &n[1], *q = p + 1; *q = 1;"),
         (
             "struct { int a; } n;",
@@ -158,6 +159,81 @@ fn writes_through_a_local_pointer_are_found() {
         ),
         ("_Atomic int n;", "_Atomic int *p = &n; *p = 1;"),
         ("int n; void f(int *p) { *p = 1; p = &n; }", "f(&mine);"),
+    ] {
+        reports("process", declarations, action, &[]);
+    }
+}
+
+#[test]
+fn writes_through_a_parameter_are_found() {
+    for (declarations, action) in [
+        ("int n; void f(int *p) { ++*p; }", "f(&n);"),
+        ("int n[4]; void f(int *p) { p[1] = 1; }", "f(n);"),
+        ("int n; void f(int k, int *p) { *p = k; }", "f(1, &n);"),
+        (
+            "int n; void g(int *p) { *p = 1; } void f(int *q) { g(q); }",
+            "f(&n);",
+        ),
+        (
+            "int n; void g(int *p) { *p = 1; } void f(void) { g(&n); }",
+            "f();",
+        ),
+        (
+            "int n; void f(int *p) { int *q = p; *q = 1; }",
+            "int *p = &n; f(p);",
+        ),
+        (
+            "struct s { int a; } n; void f(struct s *p) { p->a = 1; }",
+            "f(&n);",
+        ),
+        ("char n[9]; void f(char *p) { strcpy(p, \"a\"); }", "f(n);"),
+        ("int n; void f(int *p) { *p = 1; if (p) f(p); }", "f(&n);"),
+    ] {
+        reports("thread", declarations, action, &["n"]);
+    }
+    let both =
+        "int n, k; void g(int *p, int *q) { *p = *q = 1; } void f(void) { g(&n, &k); g(&k, &n); }";
+    reports("thread", both, "f();", &["k", "n"]);
+    for (declarations, action) in [
+        ("int n; void f(int *p) { ++*p; }", "f(&mine); mine = n;"),
+        ("int n; void f(int *p) { mine = *p; }", "f(&n);"),
+        ("int n; void f(int *p) { static int k; p = &k; }", "f(&n);"),
+        (
+            "int n, k; void f(int *p) { if (k) p = &k; *p = 1; }",
+            "f(&n);",
+        ),
+        ("int n; void f(int p) { p = 1; }", "f(n);"),
+        ("int *n; void f(int *p) { *p = 1; }", "f(n);"),
+        ("_Atomic int n; void f(_Atomic int *p) { ++*p; }", "f(&n);"),
+        (
+            "int n; void f(int *p) { lock(); ++*p; unlock(); }",
+            "f(&n);",
+        ),
+        (
+            "int n;\n#ifdef A\nvoid f(int *p) { ++*p; }\n#else\nvoid f(int *p) { mine = *p; }\n#endif",
+            "f(&n);",
+        ),
+        (
+            "int n; void f(int *p) { ++*p; }\n#define f(p) g(*(p))",
+            "f(&n);",
+        ),
+    ] {
+        reports("thread", declarations, action, &[]);
+    }
+}
+
+#[test]
+fn what_a_macro_may_change_leads_nowhere() {
+    for (declarations, action) in [
+        (
+            "int n;\n#define AWAY(x) p = &x",
+            "int *p = &n; AWAY(mine); *p = 1;",
+        ),
+        (
+            "int n;\n#define AWAY(x) \\\n  p = &x",
+            "int *p = &n; AWAY(mine); *p = 1;",
+        ),
+        ("int n;\n#define q p", "int *p = &n; q = &mine; *p = 1;"),
     ] {
         reports("process", declarations, action, &[]);
     }

@@ -31,6 +31,31 @@ pub struct Counts {
     pub rules: Vec<Rule>,
     /// From a message to the end of its action.
     pub messages: Times,
+    /// Those in front of the server, in the order in which clients pass them, for each address.
+    pub filters: Vec<Filter>,
+}
+
+/// What was counted of a filter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    /// The address at which the first filter accepts.
+    pub address: String,
+    /// Its place, from 0.
+    pub place: String,
+    /// Its name.
+    pub name: String,
+    /// Connections and messages that arrived.
+    pub accepted: u64,
+    /// Connections and messages that it passed on.
+    pub passed: u64,
+    /// Connections that it holds now.
+    pub held: u64,
+    /// The age of the oldest of these, in seconds.
+    pub oldest: f64,
+    /// How often it died.
+    pub deaths: u64,
+    /// Connections that it refused, by reason.
+    pub refused: Vec<(String, u64)>,
 }
 
 /// What was counted of a rule.
@@ -107,12 +132,35 @@ impl Counts {
             "nest_rule_messages_total" => self.rule(sample).messages = n,
             "nest_rule_bytes_total" => self.rule(sample).bytes = n,
             "nest_rule_seconds_total" => self.rule(sample).seconds = sample.value,
+            "nest_filter_accepted_total" => self.filter(sample).accepted = n,
+            "nest_filter_passed_total" => self.filter(sample).passed = n,
+            "nest_filter_deaths_total" => self.filter(sample).deaths = n,
+            "nest_filter_held" => self.filter(sample).held = n,
+            "nest_filter_oldest_seconds" => self.filter(sample).oldest = sample.value,
+            "nest_filter_refused_total" => self.filter(sample).refused.push((label("reason"), n)),
             name => {
                 if let Some(part) = name.strip_prefix("nest_message_seconds_") {
                     self.messages.take(part, sample);
                 }
             }
         }
+    }
+
+    /// The filter of the labels.
+    fn filter(&mut self, sample: &Sample<'_>) -> &mut Filter {
+        let label = |name: &str| sample.labels.get(name).cloned().unwrap_or_default();
+        let (address, place) = (label("address"), label("place"));
+        let same = |f: &Filter| f.address == address && f.place == place;
+        let at = self.filters.iter().position(same).unwrap_or_else(|| {
+            self.filters.push(Filter {
+                name: label("filter"),
+                address,
+                place,
+                ..Filter::default()
+            });
+            self.filters.len() - 1
+        });
+        &mut self.filters[at]
     }
 
     /// The rule of the labels. Families follow each other, each with all rules in one order.
@@ -214,6 +262,12 @@ mod tests {
         assert_eq!((counts.rules[0].messages, counts.rules[0].bytes), (20, 600));
         assert_eq!(counts.messages.buckets[2], (f64::INFINITY, 20));
         assert_eq!(counts.messages.count, 20);
+        assert_eq!(counts.filters.len(), 2);
+        let first = &counts.filters[0];
+        assert_eq!((first.name.as_str(), first.accepted), ("request", 14));
+        assert_eq!((first.passed, first.held, first.deaths), (10, 2, 1));
+        assert!((first.oldest - 1.25).abs() < 1e-9);
+        assert_eq!(first.refused, [("malformed".to_string(), 2)]);
     }
 
     #[test]

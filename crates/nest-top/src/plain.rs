@@ -1,6 +1,6 @@
 //! The view as plain text, for files and pipes.
 
-use crate::exposition::Counts;
+use crate::exposition::{Counts, Filter};
 use crate::numbers::{bytes, count, percent, time};
 use crate::rates::{Rates, number};
 
@@ -60,5 +60,62 @@ pub fn table(counts: &Counts, rates: &Rates) -> String {
             count(number(all.messages))
         );
     }
+    if !counts.filters.is_empty() {
+        text += &filters(counts, rates);
+    }
     text
+}
+
+/// A table of the filters; behind each why it refused connections.
+fn filters(counts: &Counts, rates: &Rates) -> String {
+    let mut text = format!(
+        "\n{:<24}{:>12}{:>12}{:>12}{:>12}{:>12}\n",
+        "filter", "accepted/s", "passed/s", "refused/s", "held", "oldest"
+    );
+    for (i, filter) in counts.filters.iter().enumerate() {
+        let now = rates.filters.get(i).cloned().unwrap_or_default();
+        text += &format!(
+            "{:<24}{:>12}{:>12}{:>12}{:>12}{:>12}{}\n",
+            filter.name,
+            count(now.accepted),
+            count(now.passed),
+            count(now.refused),
+            filter.held,
+            age(filter),
+            reasons(filter)
+        );
+    }
+    text
+}
+
+/// How old the oldest connection is that a filter holds.
+pub(crate) fn age(filter: &Filter) -> String {
+    time((filter.held > 0).then_some(filter.oldest))
+}
+
+/// `  malformed 2  overdue 1`
+pub(crate) fn reasons(filter: &Filter) -> String {
+    let refused = filter.refused.iter().filter(|(_, n)| *n > 0);
+    refused
+        .map(|(reason, n)| format!("  {reason} {}", count(number(*n))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::table;
+    use crate::exposition::Counts;
+    use crate::rates::Rates;
+    use crate::sample::TEXT;
+
+    #[test]
+    fn filters_have_a_table_if_there_are_any() {
+        let mut counts = Counts::parse(TEXT).unwrap();
+        let text = table(&counts, &Rates::default());
+        let line = text.lines().find(|line| line.starts_with("request"));
+        let words: Vec<_> = line.unwrap().split_whitespace().collect();
+        assert_eq!(words[4..], ["2", "1.25", "s", "malformed", "2"], "{text}");
+        counts.filters.clear();
+        assert!(!table(&counts, &Rates::default()).contains("filter"));
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::exposition::{Counts, Times};
+use crate::exposition::{Counts, Filter, Times};
 
 /// Per second, between two readings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +29,19 @@ pub struct Rates {
     pub longest: Option<f64>,
     /// In the order of the counts.
     pub rules: Vec<RuleRates>,
+    /// In the order of the counts.
+    pub filters: Vec<FilterRates>,
+}
+
+/// Of a filter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FilterRates {
+    /// Connections and messages a second that arrived.
+    pub accepted: f64,
+    /// Connections and messages a second that it passed on.
+    pub passed: f64,
+    /// Connections a second that it refused.
+    pub refused: f64,
 }
 
 /// Of a rule.
@@ -67,6 +80,15 @@ impl Rates {
                 mean: (messages > 0.0).then(|| took / (messages * seconds)),
             }
         });
+        let refused = |f: &Filter| f.refused.iter().map(|(_, n)| n).sum();
+        let filters = after.filters.iter().enumerate().map(|(i, b)| {
+            let a = before.filters.get(i).unwrap_or(b);
+            FilterRates {
+                accepted: rate(a.accepted, b.accepted),
+                passed: rate(a.passed, b.passed),
+                refused: rate(refused(a), refused(b)),
+            }
+        });
         let quantile = |q| between(&before.messages, &after.messages, q);
         Some(Rates {
             opened: rate(before.opened, after.opened),
@@ -79,6 +101,7 @@ impl Rates {
             p99: quantile(0.99),
             longest: quantile(1.0),
             rules: rules.collect(),
+            filters: filters.collect(),
         })
     }
 }
@@ -117,6 +140,8 @@ mod tests {
         after.rules[0].messages += 100;
         after.rules[0].seconds += 0.0001;
         after.messages.count += 100;
+        after.filters[0].accepted += 8;
+        after.filters[0].refused.push(("overdue".to_string(), 4));
         for (i, more) in [(0, 50), (1, 100), (2, 100)] {
             after.messages.buckets[i].1 += more;
         }
@@ -125,6 +150,8 @@ mod tests {
         assert_eq!((rates.p50, rates.p99), (Some(0.000_001), Some(0.001)));
         assert!((rates.rules[0].mean.unwrap() - 0.000_001).abs() < 1e-9);
         assert_eq!(rates.rules[1].mean, None);
+        assert!((rates.filters[0].accepted - 4.0).abs() < 1e-9);
+        assert!((rates.filters[0].refused - 2.0).abs() < 1e-9);
         assert_eq!(
             Rates::between(&after, &before, Duration::from_secs(1)),
             None

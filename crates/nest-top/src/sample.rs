@@ -8,6 +8,14 @@ pub(crate) const TEXT: &str = "# TYPE nest_server info\n\
     nest_connections_ended_total{reason=\"eof\"} 1\n\
     nest_received_bytes_total 600\nnest_replied_bytes_total 2000\n\
     nest_waits_total 4\nnest_waiting 1\n\
+    nest_filter_accepted_total{address=\"*:80\",place=\"0\",filter=\"request\"} 14\n\
+    nest_filter_accepted_total{address=\"*:80\",place=\"1\",filter=\"pass\"} 10\n\
+    nest_filter_passed_total{address=\"*:80\",place=\"0\",filter=\"request\"} 10\n\
+    nest_filter_passed_total{address=\"*:80\",place=\"1\",filter=\"pass\"} 10\n\
+    nest_filter_deaths_total{address=\"*:80\",place=\"0\",filter=\"request\"} 1\n\
+    nest_filter_held{address=\"*:80\",place=\"0\",filter=\"request\"} 2\n\
+    nest_filter_oldest_seconds{address=\"*:80\",place=\"0\",filter=\"request\"} 1.25\n\
+    nest_filter_refused_total{address=\"*:80\",place=\"0\",filter=\"request\",reason=\"malformed\"} 2\n\
     nest_rule_messages_total{rule=\"get\",at=\"a \\\"b\\\\.nest:4\"} 20\n\
     nest_rule_messages_total{rule=\"line 9\",at=\"web.nest:9\"} 0\n\
     nest_rule_bytes_total{rule=\"get\",at=\"a \\\"b\\\\.nest:4\"} 600\n\

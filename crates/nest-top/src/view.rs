@@ -9,18 +9,28 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
 
 use crate::numbers::{bytes, count, percent, time};
+use crate::plain::{age, reasons};
 use crate::rates::{RuleRates, number};
 use crate::state::{Order, State};
 
 const ACCENT: Color = Color::Cyan;
 
+/// Lines for filters, with their head and an empty one.
+const FILTERS: u16 = 10;
+
 /// Draws all.
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &State) {
-    let [head, clients, ends, curves, rules, foot] = Layout::vertical([
+    let few = frame.area().height < 20;
+    let [head, clients, ends, curves, filters, rules, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(2),
         Constraint::Length(if frame.area().height > 20 { 8 } else { 5 }),
+        Constraint::Max(match app.counts.filters.len() {
+            0 => 0,
+            _ if few => 0,
+            n => u16::try_from(n + 2).unwrap_or(u16::MAX).min(FILTERS),
+        }),
         Constraint::Min(3),
         Constraint::Length(1),
     ])
@@ -29,6 +39,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &State) {
     draw_clients(frame, app, clients);
     draw_ends(frame, app, ends);
     draw_curves(frame, app, curves);
+    draw_filters(frame, app, filters);
     draw_rules(frame, app, rules);
     draw_foot(frame, app, foot);
 }
@@ -204,6 +215,41 @@ fn draw_rules(frame: &mut Frame<'_>, app: &State, area: Rect) {
     frame.render_widget(table, area);
 }
 
+fn draw_filters(frame: &mut Frame<'_>, app: &State, area: Rect) {
+    let rows = app.counts.filters.iter().enumerate().map(|(i, filter)| {
+        let now = app.rates.filters.get(i).cloned().unwrap_or_default();
+        Row::new([
+            Cell::from(filter.name.clone()),
+            right(count(now.accepted)),
+            right(count(now.passed)),
+            right(count(now.refused)),
+            right(filter.held.to_string()),
+            right(age(filter)),
+            Cell::from(reasons(filter)).dim(),
+        ])
+    });
+    let head = Row::new([
+        Cell::from("filter"),
+        right("accepted/s"),
+        right("passed/s"),
+        right("refused/s"),
+        right("held"),
+        right("oldest"),
+        Cell::from("  refused"),
+    ]);
+    let widths = [
+        Constraint::Fill(1),
+        Constraint::Length(10),
+        Constraint::Length(9),
+        Constraint::Length(9),
+        Constraint::Length(7),
+        Constraint::Length(9),
+        Constraint::Fill(2),
+    ];
+    let table = Table::new(rows, widths).header(head.bold().fg(ACCENT));
+    frame.render_widget(table, area);
+}
+
 fn right(text: impl Into<String>) -> Cell<'static> {
     Cell::from(Line::from(text.into()).alignment(Alignment::Right))
 }
@@ -290,6 +336,9 @@ mod tests {
             "get",
             "line 9",
             "as written",
+            "oldest",
+            "request",
+            "1.25 s   malformed 2",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

@@ -21,15 +21,17 @@ static const char *option_word(const char *text, size_t *n) {
 static uint64_t option_size(const char *word, size_t n) {
     static const char units[] = "KMGT";
     uint64_t size = 0;
+    int shift = 0;
     size_t i = 0;
     for (; i < n && word[i] >= '0' && word[i] <= '9' && size <= OPTION_MOST; i++) {
         size = size * 10 + (uint64_t)(word[i] - '0');
     }
-    if (i > 0 && i + 1 == n && size <= OPTION_MOST) {
-        const char *unit = strchr(units, word[i] & ~0x20);
-        return unit == NULL || *unit == '\0' ? 0 : size << 10 * (unit - units + 1);
+    if (i > 0 && i < n) {
+        const char *unit = memchr(units, word[i] & ~0x20, sizeof units - 1);
+        shift = unit == NULL ? 0 : 10 * (int)(unit - units + 1);
+        i += unit != NULL;
     }
-    return i == n ? size : 0;
+    return i < n || size > OPTION_MOST >> shift ? 0 : size << shift;
 }
 
 bool nest__contents_parse(const char *text, struct nest__layout *to) {

@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 enum {
-    FILTERS_MOST = 16,             /* as cc-chain allows */
     FILTERS_TEXT = 1024,           /* of a filter, with its options */
     FILTERS_ANSWER_MS = 20 * 1000, /* for cc-chain's answer at the start of the server */
     FILTERS_WELL_MS = 10 * 1000,   /* one that ran as long did not die at once */
@@ -46,6 +45,7 @@ static struct {
     int control; /* the socket to it; it ends when this is closed */
     struct {
         int ours, theirs; /* theirs is -1 when the filters are told to end */
+        int memory;       /* for their counts; -1: nobody reads them */
     } hops[NEST__LISTEN_MAX];
     uint64_t begun;
     uint32_t starts;
@@ -60,7 +60,8 @@ static struct {
 static _Atomic(void *) filters_slab;
 /* scope: thread; of the connection that it has taken last. */
 static _Thread_local struct filters_leases {
-    uint32_t n, message;
+    uint32_t n;
+    uint32_t left; /* bytes of the first message that have not been received */
     int fds[NEST__LEASES_MOST];
 } filters_taken;
 
@@ -73,7 +74,7 @@ static void filters_release(struct filters_leases *leases) {
 void nest__filters_leases(const int *leases, unsigned n, uint32_t message) {
     filters_release(&filters_taken);
     filters_taken.n = n;
-    filters_taken.message = message;
+    filters_taken.left = message;
     memcpy(filters_taken.fds, leases, n * sizeof *leases);
 }
 
@@ -108,13 +109,16 @@ static struct filters_leases *filters_of(const nest_session *s) {
 }
 
 uint32_t nest__filters_room(const nest_session *s, uint32_t room) {
+    const struct filters_leases *leases = filters_of(s);
+    uint32_t left = leases == NULL ? 0 : leases->left;
+    return left > 0 && left < room ? left : room;
+}
+
+void nest__filters_received(const nest_session *s, uint32_t n) {
     struct filters_leases *leases = filters_of(s);
-    uint32_t message = leases == NULL ? 0 : leases->message;
-    if (message == 0) {
-        return room;
+    if (leases != NULL) {
+        leases->left -= n < leases->left ? n : leases->left;
     }
-    leases->message = 0;
-    return message < room ? message : room;
 }
 
 /* A pipe has an error when its reader has died. */
@@ -137,9 +141,9 @@ unsigned nest__filters_descriptors(bool most) {
 
 /* In a child. Returns its exit status. */
 static int filters_chain(const char *how, const char *value) {
-    static char texts[FILTERS_MOST][FILTERS_TEXT], restarts[16];
-    char *argv[FILTERS_MOST + 11] = {"cc-chain", "--peek",  "--follow", "--restarts",
-                                     restarts,   "--drain", "1000000"};
+    static char texts[NEST__FILTERS_MOST][FILTERS_TEXT], restarts[16];
+    char *argv[NEST__FILTERS_MOST + 11] = {"cc-chain", "--peek",  "--follow", "--restarts",
+                                           restarts,   "--drain", "1000000"};
     int n = 7;
     snprintf(restarts, sizeof restarts, "%u", (unsigned)filters.starts);
     if (NEST__RETURNS) {
@@ -149,7 +153,7 @@ static int filters_chain(const char *how, const char *value) {
     if (value != NULL) {
         argv[n++] = (char *)value;
     }
-    for (unsigned i = 0; i < nest__spec_filter_count && i < FILTERS_MOST; i++) {
+    for (unsigned i = 0; i < nest__spec_filter_count && i < NEST__FILTERS_MOST; i++) {
         const struct nest__filter *filter = &nest__spec_filters[i];
         if (filter->clients == NULL) {
             snprintf(texts[i], FILTERS_TEXT, "%s", filter->text);
@@ -196,12 +200,12 @@ static void filters_lost(void) {
     filters.control = -1;
 }
 
-/* Gives cc-chain a listening socket and its hop. */
+/* Gives cc-chain a listening socket, its hop, and memory for counts if there is any. */
 static int filters_give(unsigned listener) {
     struct cc__head head = cc__head_of(CC__LISTEN);
-    int fds[3] = {nest__listeners[listener].fd, filters.hops[listener].theirs,
-                  filters.hops[listener].ours};
-    return cc__send(filters.control, &head, NULL, 0, fds, 3, MSG_DONTWAIT);
+    int fds[4] = {nest__listeners[listener].fd, filters.hops[listener].theirs,
+                  filters.hops[listener].ours, filters.hops[listener].memory};
+    return cc__send(filters.control, &head, NULL, 0, fds, fds[3] == -1 ? 3 : 4, MSG_DONTWAIT);
 }
 
 /* 0 or -errno. The listeners are given, but the answers are not awaited. */
@@ -254,7 +258,7 @@ int nest__filters_begin(void) {
     int error = 0;
     filters.owner = getpid();
     for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
-        filters.hops[i].ours = filters.hops[i].theirs = -1;
+        filters.hops[i].ours = filters.hops[i].theirs = filters.hops[i].memory = -1;
     }
     for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
         int pair[2];
@@ -262,6 +266,8 @@ int nest__filters_begin(void) {
         if (error == 0) {
             filters.hops[i].ours = pair[0];
             filters.hops[i].theirs = pair[1];
+            filters.hops[i].memory = nest__filters_count(i);
+            error = filters.hops[i].memory < -1 ? filters.hops[i].memory : 0;
         }
     }
     if (nest__listener_count > 0) {
@@ -285,6 +291,7 @@ int nest__filters_hop(unsigned listener) {
 int nest__filters_serve(void) {
     for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
         close(filters.hops[i].theirs);
+        close(filters.hops[i].memory);
     }
     for (unsigned i = 0; i < nest__listener_count; i++) {
         close(nest__listeners[i].fd);
@@ -398,5 +405,6 @@ void nest__filters_end(void) {
     }
     for (unsigned i = 0; i < NEST__LISTEN_MAX; i++) {
         close(filters.hops[i].ours);
+        close(filters.hops[i].memory);
     }
 }

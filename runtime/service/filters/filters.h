@@ -19,6 +19,7 @@ extern const struct nest__filter nest__spec_filters[];
 extern const unsigned nest__spec_filter_count;
 extern const unsigned nest__spec_filter_leases;  /* that a connection has of these filters */
 extern const unsigned nest__spec_filter_returns; /* which of them is that of persist */
+enum { NEST__FILTERS_MOST = 16 };                /* as cc-chain allows */
 enum { NEST__LEASES_MOST = 4 }; /* of a connection: filters that follow it to its end */
 
 /* -- for listener/ */
@@ -32,6 +33,24 @@ int nest__filters_hop(unsigned listener);
  * released. `message`: how many bytes of input a filter has seen to be its first message; 0: none.
  */
 void nest__filters_leases(const int *leases, unsigned n, uint32_t message);
+
+/* -- counted.c, counted_none.c */
+/* By the process that begins the filters: makes memory for their counts. Its descriptor, -1 if
+ * nobody reads them, or another -errno. */
+int nest__filters_count(unsigned listener);
+/* -- counted.c */
+struct nest__filter_refusals {
+    char reason[32]; /* of letters, digits, blanks and the like */
+    uint64_t count;
+};
+struct nest__filter_counts {
+    uint64_t accepted, passed, held, deaths;
+    uint64_t oldest_ms; /* how long the oldest that is held has been here */
+    unsigned reasons;
+    struct nest__filter_refusals refused[24];
+};
+/* In any process of the server, but those of filters. False: there is no such filter. */
+bool nest__filters_counts(unsigned listener, unsigned filter, struct nest__filter_counts *);
 
 /* -- for the supervisor: whether the process was cc-chain */
 bool nest__filters_reaped(pid_t, int status);

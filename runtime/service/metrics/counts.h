@@ -122,13 +122,20 @@ void nest__metrics_expose(struct nest__metrics_text *, enum nest__metrics_format
 
 void nest__metrics_number(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
                           const char *help, bool counter, uint64_t value);
-/* What a counter with labels is, before its values. */
-void nest__metrics_counter(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
-                           const char *help);
+/* What a counter or a gauge with labels is, before its values. `unit`: NULL, or the last part of
+ * the name. */
+void nest__metrics_family(struct nest__metrics_text *, enum nest__metrics_format, const char *name,
+                          const char *help, bool counter, const char *unit);
+void nest__metrics_quote(struct nest__metrics_text *, const char *value); /* of a label */
+void nest__metrics_seconds(struct nest__metrics_text *text, uint64_t ns); /* ns as seconds */
 
 /* -- files.c */
 /* What fileCache has done; nothing without it. */
 void nest__metrics_files(struct nest__metrics_text *, enum nest__metrics_format);
+
+/* -- filtered.c */
+/* What filters have done; nothing without them. */
+void nest__metrics_filters(struct nest__metrics_text *, enum nest__metrics_format);
 
 /* -- handshakes.c */
 /* The ends of handshakes; nothing in a server without encryption. */

@@ -17,8 +17,9 @@ void nest__metrics_shaken(bool complete, bool resumed) {
 void nest__metrics_shakes(struct nest__metrics_text *text, enum nest__metrics_format format,
                           const struct nest__metrics_counts *counts) {
     static const char *const ends[] = {"full", "resumed", "failed"};
-    nest__metrics_counter(text, format, "nest_tls_handshakes",
-                          "Handshakes, by their end; full: complete, with a new session.");
+    nest__metrics_family(text, format, "nest_tls_handshakes",
+                         "Handshakes, by their end; full: complete, with a new session.", true,
+                         NULL);
     for (unsigned how = 0; how < NEST__METRICS_SHAKES; how++) {
         nest__metrics_put(text, "nest_tls_handshakes_total{end=\"%s\"} %llu\n", ends[how],
                           (unsigned long long)atomic_load(&counts->shakes[how]));

@@ -47,8 +47,7 @@ void nest__metrics_put(struct nest__metrics_text *text, const char *format, ...)
     va_end(arguments);
 }
 
-/* The value of a label. */
-static void text_quote(struct nest__metrics_text *text, const char *value) {
+void nest__metrics_quote(struct nest__metrics_text *text, const char *value) {
     nest__metrics_put(text, "\"");
     for (; *value != '\0'; value++) {
         switch (*value) {
@@ -66,8 +65,7 @@ static void text_quote(struct nest__metrics_text *text, const char *value) {
     nest__metrics_put(text, "\"");
 }
 
-/* ns as seconds. */
-static void text_seconds(struct nest__metrics_text *text, uint64_t ns) {
+void nest__metrics_seconds(struct nest__metrics_text *text, uint64_t ns) {
     char digits[16];
     snprintf(digits, sizeof digits, "%09llu", (unsigned long long)(ns % 1000000000));
     size_t n = 9;
@@ -107,20 +105,21 @@ void nest__metrics_number(struct nest__metrics_text *text, enum nest__metrics_fo
     text_number(text, format, family, value);
 }
 
-void nest__metrics_counter(struct nest__metrics_text *text, enum nest__metrics_format format,
-                           const char *name, const char *help) {
-    text_head(text, format, &(struct text_family){name, help, TEXT_COUNTER, NULL});
+void nest__metrics_family(struct nest__metrics_text *text, enum nest__metrics_format format,
+                          const char *name, const char *help, bool counter, const char *unit) {
+    text_head(text, format,
+              &(struct text_family){name, help, counter ? TEXT_COUNTER : TEXT_GAUGE, unit});
 }
 
 static void text_info(struct nest__metrics_text *text, enum nest__metrics_format format) {
     struct text_family family = {"nest_server", "The server.", TEXT_INFO, NULL};
     text_head(text, format, &family);
     nest__metrics_put(text, "nest_server_info{name=");
-    text_quote(text, nest__spec_name);
+    nest__metrics_quote(text, nest__spec_name);
     nest__metrics_put(text, ",model=");
-    text_quote(text, nest__model_name);
+    nest__metrics_quote(text, nest__model_name);
     nest__metrics_put(text, ",version=");
-    text_quote(text, nest__tool_version);
+    nest__metrics_quote(text, nest__tool_version);
     nest__metrics_put(text, "} 1\n");
 }
 
@@ -148,7 +147,7 @@ static void text_queues(struct nest__metrics_text *text, enum nest__metrics_form
         for (unsigned i = 0; i < n; i++) {
             if (queues[i].most > 0) {
                 nest__metrics_put(text, "%s{address=", families[which].name);
-                text_quote(text, queues[i].name);
+                nest__metrics_quote(text, queues[i].name);
                 nest__metrics_put(text, "} %u\n",
                                   (unsigned)(which == 0 ? queues[i].waits : queues[i].most));
             }
@@ -202,14 +201,14 @@ static void text_rules(struct nest__metrics_text *text, enum nest__metrics_forma
                 value += text_of_rule(&counts->rules[next], which);
             }
             nest__metrics_put(text, "%s_total{rule=", families[which].name);
-            text_quote(text, rule.name);
+            nest__metrics_quote(text, rule.name);
             nest__metrics_put(text, ",at=");
             char at[256];
             snprintf(at, sizeof at, "%.230s:%u", rule.file, (unsigned)rule.line);
-            text_quote(text, at);
+            nest__metrics_quote(text, at);
             nest__metrics_put(text, "} ");
             if (which == 2) {
-                text_seconds(text, value);
+                nest__metrics_seconds(text, value);
             } else {
                 nest__metrics_put(text, "%llu", (unsigned long long)value);
             }
@@ -232,14 +231,14 @@ static void text_times(struct nest__metrics_text *text, enum nest__metrics_forma
         n += atomic_load(&times->buckets[bucket]);
         if (fine || coarse) {
             nest__metrics_put(text, "%s_bucket{le=\"", family.name);
-            text_seconds(text, nest__metrics_edge(bucket));
+            nest__metrics_seconds(text, nest__metrics_edge(bucket));
             nest__metrics_put(text, "\"} %llu\n", (unsigned long long)n);
         }
     }
     n += atomic_load(&times->buckets[NEST__METRICS_BUCKETS - 1]);
     nest__metrics_put(text, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum ", family.name,
                       (unsigned long long)n, family.name);
-    text_seconds(text, atomic_load(&times->sum));
+    nest__metrics_seconds(text, atomic_load(&times->sum));
     nest__metrics_put(text, "\n%s_count %llu\n", family.name, (unsigned long long)n);
 }
 
@@ -262,6 +261,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
     text_ends(text, format, &counts);
     text_queues(text, format);
     nest__metrics_shakes(text, format, &counts);
+    nest__metrics_filters(text, format);
     COUNT("nest_received_bytes", "Bytes of messages, and of what actions read.", "bytes",
           atomic_load(&counts.received));
     COUNT("nest_replied_bytes", "Bytes that actions replied.", "bytes",

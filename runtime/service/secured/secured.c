@@ -15,8 +15,13 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <string.h>
 
-enum { SECURED_CONNECTION = 64 * 1024 }; /* of OpenSSL for a connection, at most; see tests/tls */
+enum {
+    SECURED_CONNECTION = 64 * 1024, /* of OpenSSL for a connection, at most; see tests/tls */
+    SECURED_HOST = 253,             /* bytes of a host's name, */
+    SECURED_LABEL = 63              /* and of what is between two of its dots */
+};
 
 static SSL_CTX *secured_context; /* scope: process, shared by its threads; set once */
 
@@ -45,22 +50,46 @@ struct nest__need nest__secured_need(void) {
 
 struct secured_client {
     const char *name; /* of the other side, which its certificate must have */
+    bool is_number;   /* it is an address */
     SSL *ssl;
 };
+
+static bool secured_letter(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* Letters, digits, '-' and '_' between dots (RFC 1123, 2.1); certificates have no dot at the end.
+ */
+static bool secured_host(const char *name) {
+    size_t n = strlen(name), label = 0;
+    for (size_t i = 0; i < n && n <= SECURED_HOST; i++) {
+        bool inside = label > 0 && i + 1 < n && name[i + 1] != '.';
+        if (name[i] == '.' && label > 0) {
+            label = 0;
+        } else if (++label > SECURED_LABEL ||
+                   !(secured_letter(name[i]) || (name[i] == '-' && inside))) {
+            return false;
+        }
+    }
+    return label > 0;
+}
+
+static bool secured_number(const char *name) {
+    unsigned char number[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, name, number) == 1 || inet_pton(AF_INET6, name, number) == 1;
+}
 
 /* NULL in `ssl`: no memory. */
 static int64_t secured_make(void *arg) {
     struct secured_client *client = arg;
-    unsigned char number[sizeof(struct in6_addr)];
     SSL *ssl = SSL_new(secured_context);
     if (ssl == NULL) {
         return 0;
     }
-    bool is_number = inet_pton(AF_INET, client->name, number) == 1 ||
-                     inet_pton(AF_INET6, client->name, number) == 1;
-    bool made = is_number ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), client->name) == 1
-                          : SSL_set_tlsext_host_name(ssl, client->name) == 1 &&
-                                SSL_set1_host(ssl, client->name) == 1;
+    bool made = client->is_number
+                    ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), client->name) == 1
+                    : SSL_set_tlsext_host_name(ssl, client->name) == 1 &&
+                          SSL_set1_host(ssl, client->name) == 1;
     if (!made) {
         SSL_free(ssl);
         ssl = NULL;
@@ -109,6 +138,7 @@ static int secured_shake(nest_session *s, struct nest__further *further) {
 int nest_start_tls_on(nest_session *s, int handle, const char *name) {
     struct nest__further *further = nest__second_input(s, handle);
     struct secured_client client = {.name = name};
+    client.is_number = name != NULL && secured_number(name);
     if (further == NULL || nest__second_output(s, handle) == NULL) {
         return -1;
     }
@@ -117,6 +147,9 @@ int nest_start_tls_on(nest_session *s, int handle, const char *name) {
     }
     if (name == NULL && !nest__tls_offered()) {
         return secured_fail(ENOTSUP);
+    }
+    if (name != NULL && !client.is_number && !secured_host(name)) {
+        return secured_fail(EINVAL);
     }
     if (nest__channel_drain(s, further, 0) < 0) {
         return -1;

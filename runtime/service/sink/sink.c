@@ -191,16 +191,23 @@ static void sink_hand_over(const struct nest__sink_targets *targets) {
     (void)sendmsg(sink.handover[0], &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void nest__sink_reloaded(void) {
+/* False after a message: the targets are those of before. */
+static bool sink_renew(void) {
     struct nest__sink_targets opened;
     if (sink_open(&opened, "; the log stays where it is") != 0) {
-        nest__config_refuse(&nest__config.access_log);
-        nest__config_refuse(&nest__config.error_log);
-        return;
+        return false;
     }
     sink_hand_over(&opened);
     nest__sink_leave(&sink.targets);
     sink.targets = opened; /* what a new service process has */
+    return true;
+}
+
+void nest__sink_reloaded(void) {
+    if (!sink_renew()) {
+        nest__config_refuse(&nest__config.access_log);
+        nest__config_refuse(&nest__config.error_log);
+    }
 }
 
 unsigned nest__sink_mind(void) {
@@ -210,8 +217,9 @@ unsigned nest__sink_mind(void) {
     }
     if (sink_usr1 != 0) {
         sink_usr1 = 0;
-        nest__sink_reloaded();
-        nest__say("the log was opened anew");
+        if (sink_renew()) {
+            nest__say("the log was opened anew");
+        }
     }
     return 0;
 }

@@ -51,6 +51,9 @@ static struct {
     int index;            /* of the pairs in the first one */
 } tls_now = {.lock = PTHREAD_MUTEX_INITIALIZER, .index = -1};
 
+/* scope: process; used by the thread that reads pairs. Ends a message about what cannot be used. */
+static const char *tls_then = "";
+
 /* -- files */
 
 /* A key that is encrypted is refused: nobody is there to type. */
@@ -63,7 +66,7 @@ static int tls_no_password(char *to, int size, int writes, void *asked) {
 static FILE *tls_open(const char *name) {
     FILE *file = fopen(name, "re");
     if (file == NULL) {
-        nest__say("tls: cannot read %s: %s", name, strerror(errno));
+        nest__say("tls: cannot read %s: %s%s", name, strerror(errno), tls_then);
     }
     return file;
 }
@@ -75,8 +78,8 @@ static bool tls_read_certificate(SSL_CTX *context, const char *name) {
     }
     fclose(file);
     if (SSL_CTX_use_certificate_chain_file(context, name) != 1) {
-        nest__say("tls: %s does not begin with a certificate in PEM format that can be used: %s",
-                  name, ERR_reason_error_string(ERR_peek_last_error()));
+        nest__say("tls: %s does not begin with a certificate in PEM format that can be used: %s%s",
+                  name, ERR_reason_error_string(ERR_peek_last_error()), tls_then);
         return false;
     }
     const X509 *own = SSL_CTX_get0_certificate(context);
@@ -104,16 +107,17 @@ static bool tls_read_key(SSL_CTX *context, const char *name, const char *certifi
     fclose(file);
     if (key == NULL) {
         nest__say(asked ? "tls: the key in %s is encrypted; write it without a password, readable "
-                          "for the server alone"
-                        : "tls: %s contains no private key in PEM format",
-                  name);
+                          "for the server alone%s"
+                        : "tls: %s contains no private key in PEM format%s",
+                  name, tls_then);
         return false;
     }
     bool fits =
         SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
     EVP_PKEY_free(key);
     if (!fits) {
-        nest__say("tls: the key in %s does not belong to the certificate in %s", name, certificate);
+        nest__say("tls: the key in %s does not belong to the certificate in %s%s", name,
+                  certificate, tls_then);
     }
     return fits;
 }
@@ -157,8 +161,8 @@ static SSL_CTX *tls_context(const char *certificate, const char *key) {
         SSL_CTX_set_cipher_list(context, tls_ciphers) != 1 ||
         SSL_CTX_set_ciphersuites(context, tls_suites) != 1 ||
         SSL_CTX_set1_groups_list(context, tls_groups) != 1) {
-        nest__say("tls: this OpenSSL does not provide what is needed: %s",
-                  ERR_reason_error_string(ERR_peek_last_error()));
+        nest__say("tls: this OpenSSL does not provide what is needed: %s%s",
+                  ERR_reason_error_string(ERR_peek_last_error()), tls_then);
         SSL_CTX_free(context);
         return NULL;
     }
@@ -264,7 +268,11 @@ int nest__tls_serve(void) {
 }
 
 void nest__tls_renewed(void) {
-    (void)tls_use();
+    tls_then = tls_now.first != NULL ? "; what was read before is still used"
+                                     : "; connections are still not encrypted";
+    if (!tls_use()) {
+        nest__config_refuse(&nest__config.tls);
+    }
 }
 
 struct nest__need nest__tls_need(void) {

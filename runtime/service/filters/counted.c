@@ -1,0 +1,75 @@
+/* counted.c: the counts of filters, in memory that they share with the server.
+ *
+ * Called by filters.c, and by service/metrics/ in the service process. State: where the memory is,
+ * the same in all processes. cc-chain gets its descriptor with the listening socket; a cc-chain
+ * that is started again gets the same one. A filter may have written anything there. Must not know
+ * what is done with the counts. */
+#include "filters.h"
+
+#include "../../../conditioning/frame/counters.h"
+#include "../../platform/platform.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { COUNTED_MEMORY = NEST__FILTERS_MOST * CCF__PLACE };
+
+_Static_assert(sizeof(struct ccf__counters) <= CCF__PLACE, "one's counters have one place");
+
+static char *counted_memory[NEST__LISTEN_MAX]; /* scope: server; set before workers are made */
+
+int nest__filters_count(unsigned listener) {
+    int fd = memfd_create("counts", MFD_CLOEXEC);
+    if (fd == -1) {
+        return errno == EPERM ? -EACCES : -errno; /* -1 has another meaning */
+    }
+    void *memory = ftruncate(fd, COUNTED_MEMORY) == -1
+                       ? MAP_FAILED
+                       : mmap(NULL, COUNTED_MEMORY, PROT_READ, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) {
+        close(fd);
+        return -ENOMEM;
+    }
+    counted_memory[listener] = memory;
+    return fd;
+}
+
+static uint64_t counted_get(const uint64_t *count) {
+    return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+/* A reason, of which only plain characters are kept. */
+static void counted_reason(const char *name, char to[32]) {
+    size_t n = strnlen(name, CCF__REASON_NAME);
+    for (size_t i = 0; i < n; i++) {
+        bool plain = name[i] >= ' ' && name[i] <= '~' && name[i] != '"' && name[i] != '\\';
+        to[i] = '_';
+        if (plain) {
+            to[i] = name[i];
+        }
+    }
+    to[n] = '\0';
+}
+
+bool nest__filters_counts(unsigned listener, unsigned filter, struct nest__filter_counts *to) {
+    if (listener >= NEST__LISTEN_MAX || counted_memory[listener] == NULL ||
+        filter >= nest__spec_filter_count || filter >= NEST__FILTERS_MOST) {
+        return false;
+    }
+    const struct ccf__counters *from = (void *)(counted_memory[listener] + filter * CCF__PLACE);
+    uint64_t oldest = counted_get(&from->oldest), now = nest__clock_ms();
+    uint64_t reasons = counted_get(&from->reasons);
+    to->accepted = counted_get(&from->accepted);
+    to->passed = counted_get(&from->passed);
+    to->held = counted_get(&from->held);
+    to->deaths = counted_get(&from->deaths);
+    to->oldest_ms = oldest != 0 && oldest < now ? now - oldest : 0;
+    to->reasons = (unsigned)(reasons < CCF__REASONS ? reasons : CCF__REASONS);
+    for (unsigned i = 0; i < to->reasons; i++) {
+        counted_reason(from->refused[i].name, to->refused[i].reason);
+        to->refused[i].count = counted_get(&from->refused[i].count);
+    }
+    return true;
+}
