@@ -159,6 +159,7 @@ use For::{All, Both, Either, Not, Poller, Sockets, With, Without, Workers};
 parts! {
     "contract" {
         "nest.h" All;
+        "nest_stage.h" With(Feature::Stages);
         "settings.h" All;
         "seam.h" All;
     }
@@ -235,6 +236,7 @@ parts! {
     }
     @services
     "channel" {
+        "channel/stages.h" All;
         "channel/tls.h" All;
         "channel/channel.h" All;
         "channel/socket.h" Sockets;
@@ -242,6 +244,9 @@ parts! {
         "channel/pipe.h" Sockets;
         "channel/pipe.c" INETD;
         "channel/channel.c" Sockets;
+    }
+    "stages" {
+        "channel/stages.c" With(Feature::Stages);
     }
     "encrypted" {
         "channel/deep.h" TLS;

@@ -40,9 +40,9 @@ enum nest_reason {
     NEST_OVERLOAD, /* the client was turned away */
     NEST_LIMIT,    /* libpcre2 needs more than backtrackingLimit steps */
     NEST_RETURNED, /* the message is answered, and the filter persist has the connection back */
+    NEST_DECODE,   /* a function of %decode refused the input */
     NEST_REASONS
 };
-
 enum nest_level { NEST_ERROR, NEST_WARN, NEST_INFO, NEST_DEBUG };
 
 /* A range of bytes. It does not own them. */
@@ -477,8 +477,8 @@ enum nest_tls { NEST_TLS_NONE, NEST_TLS_READY, NEST_TLS_ON };
 enum nest_tls nest_tls(nest_session *); /* READY: nest_start_tls can encrypt the connection */
 enum nest_reason nest_reason(nest_session *);
 const char *nest_reason_text(nest_session *);
-const char *nest_peer(nest_session *); /* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid
-                                          until the action ends */
+/* "192.0.2.1:4711", "[2001:db8::1]:4711" or "unix"; valid until the action ends */
+const char *nest_peer(nest_session *);
 /* A number that no other connection of this run of the server has; at least 1. Where one process
  * serves many clients, bits 48 to 63 identify the process; otherwise they are 0. */
 uint64_t nest_id(nest_session *);

@@ -137,6 +137,10 @@ services! {
         "upgrade.c" Both(&TLS, &With(Feature::StartTls));
         "script.c" Both(&Not(&Sockets), &With(Feature::Tls));
     }
+    stages With(Feature::Stages), [Start, Need] {
+        "stages.h" With(Feature::Stages);
+        "stages.c" With(Feature::Stages);
+    }
     filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
         "returns.h" All;

@@ -164,9 +164,9 @@ static int64_t blocking_minded(const struct nest__chan *chan, uint8_t *p, uint32
     }
     int ready = blocking_poll(chan->fd, POLLIN, mode == BLOCKING_LOOK ? now : deadline);
     /* of what is encrypted, a part may be missing */
-    return ready <= 0
-               ? -EAGAIN
-               : nest__chan_receive(chan, p, room, NEST__TLS ? NEST__CHAN_NOW : NEST__CHAN_PLAIN);
+    return ready <= 0 ? -EAGAIN
+                      : nest__chan_receive(chan, p, room,
+                                           NEST__CHAN_LAYERS ? NEST__CHAN_NOW : NEST__CHAN_PLAIN);
 }
 
 /* How many bytes; 0: end of file; -EAGAIN: none yet, woken or late; -ECONNRESET. */
@@ -386,6 +386,16 @@ static bool blocking_shake(const struct nest__chan *chan) {
     return error == 0;
 }
 
+/* What still comes is not for the session. */
+static void blocking_bare(const struct nest__chan *chan) {
+    if (NEST__DECODES > 0) {
+        nest__stages_end(chan);
+    }
+    if (NEST__TLS) {
+        nest__tls_end(chan);
+    }
+}
+
 /* Delivers, and leaves the socket so that close does what is right. */
 static void blocking_finish(nest_session *s, uint8_t *buffer) {
     const struct nest__chan *chan = &s->c0;
@@ -396,9 +406,7 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0) {
         blocking_bye(chan);
     }
-    if (NEST__TLS) {
-        nest__tls_end(chan);
-    }
+    blocking_bare(chan);
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
     } else if (nest__goes_back(s)) {
@@ -413,9 +421,7 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
  */
 static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
     bool said = nest__chan_bye(chan);
-    if (NEST__TLS) {
-        nest__tls_end(chan);
-    }
+    blocking_bare(chan);
     if (said && !nest__stopping()) {
         blocking_linger(chan, buffer);
     }
@@ -465,6 +471,13 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             return false;
         }
     }
+    if (NEST__DECODES > 0) {
+        s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
+        if (nest__stages_begin(&s->c0) < 0) {
+            blocking_refuse(&s->c0, buffer);
+            return false;
+        }
+    }
     unsigned want = nest__open(s, arrival);
     while ((want & NEST__WANT_END) == 0) {
         stop.owes = nest__out_queued(s, &s->c0) > 0;
@@ -504,7 +517,5 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
 
 void nest__serve_lost(nest_session *s) {
     nest__several_lost(s);
-    if (NEST__TLS) {
-        nest__tls_end(&s->c0);
-    }
+    blocking_bare(&s->c0);
 }

@@ -1,8 +1,8 @@
 /* channel.c: dispatches each operation to the kind of the channel.
  *
  * Called by pollers, loop/, blocking/, and the engine. No state. Every server has sockets;
- * NEST__TLS is 1 if they may be encrypted, and NEST__PIPES is 1 if a channel may be a pair of
- * descriptors instead. */
+ * NEST__TLS is 1 if they may be encrypted, NEST__DECODES is the number of functions that received
+ * bytes pass, and NEST__PIPES is 1 if a channel may be a pair of descriptors instead. */
 #include "pipe.h"
 #include "socket.h"
 
@@ -14,12 +14,20 @@
  */
 #define CHANNEL_IS_PIPE(chan) (NEST__PIPES && (chan)->kind == NEST__PIPE)
 #define CHANNEL_IS_TLS(chan) (NEST__TLS && nest__tls_is(chan))
+#define CHANNEL_HAS_STAGES(chan) (NEST__DECODES > 0 && nest__stages_are(chan))
+
+static int64_t channel_receive(const struct nest__chan *chan, void *to, size_t n, bool now) {
+    enum nest__chan_how how = now ? NEST__CHAN_NOW : NEST__CHAN_PLAIN;
+    return CHANNEL_IS_TLS(chan)    ? nest__tls_receive(chan, to, n, now)
+           : CHANNEL_IS_PIPE(chan) ? nest__pipe_receive(chan, to, n, how)
+                                   : nest__socket_receive(chan, to, n, how);
+}
 
 int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t n,
                            enum nest__chan_how how) {
-    return CHANNEL_IS_TLS(chan)    ? nest__tls_receive(chan, to, n, how == NEST__CHAN_NOW)
-           : CHANNEL_IS_PIPE(chan) ? nest__pipe_receive(chan, to, n, how)
-                                   : nest__socket_receive(chan, to, n, how);
+    bool now = how == NEST__CHAN_NOW;
+    return CHANNEL_HAS_STAGES(chan) ? nest__stages_receive(chan, to, n, now, channel_receive)
+                                    : channel_receive(chan, to, n, now);
 }
 
 int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int n,
@@ -37,7 +45,8 @@ int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at,
 
 static bool channel_has_input(const struct nest__chan *chan) {
     int n = 0;
-    if (CHANNEL_IS_TLS(chan) && nest__tls_holds_input(chan)) {
+    if ((CHANNEL_IS_TLS(chan) && nest__tls_holds_input(chan)) ||
+        (CHANNEL_HAS_STAGES(chan) && nest__stages_hold(chan))) {
         return true;
     }
     return ioctl(chan->fd, FIONREAD, &n) != -1 && n > 0;
@@ -78,6 +87,9 @@ void nest__chan_reset(const struct nest__chan *chan) {
 void nest__chan_close(const struct nest__chan *chan) {
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
+    }
+    if (NEST__DECODES > 0) {
+        nest__stages_end(chan);
     }
     if (NEST__TLS) {
         nest__tls_end(chan);

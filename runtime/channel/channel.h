@@ -7,6 +7,7 @@
 #define NEST_CHANNEL_H
 
 #include "../seam.h"
+#include "stages.h"
 #include "tls.h"
 
 #include <errno.h>
@@ -15,7 +16,11 @@ enum nest__chan_how {
     NEST__CHAN_PLAIN, /* as its descriptor is: waits, or not */
     NEST__CHAN_NOW    /* does not wait, although the descriptor may be one that does */
 };
-enum { NEST__CHAN_VECTORS = 16 }; /* most pieces of one send */
+enum {
+    NEST__CHAN_VECTORS = 16, /* most pieces of one send */
+    /* A descriptor that is ready may bring nothing: a part of what is encrypted or encoded. */
+    NEST__CHAN_LAYERS = NEST__TLS || NEST__DECODES > 0
+};
 
 /* How many bytes; 0: end of input; -EAGAIN: none now; -EINTR; -ECONNRESET. */
 int64_t nest__chan_receive(const struct nest__chan *, void *to, size_t n, enum nest__chan_how);
@@ -57,12 +62,13 @@ bool nest__chan_shared(const struct nest__chan *);
  * ahead of it. */
 static inline bool nest__chan_apart(const struct nest__chan *chan) {
     return (NEST__RETURNS && chan->kind <= NEST__UNIX) || nest__chan_shared(chan) ||
-           (NEST__TLS && nest__tls_is(chan));
+           (NEST__TLS && nest__tls_is(chan)) || (NEST__DECODES > 0 && nest__stages_are(chan));
 }
 /* A receive has something to do, although its descriptor need not become readable: it is due as
  * soon as the descriptor is writable, too. */
 static inline bool nest__chan_eager(const struct nest__chan *chan) {
-    return NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan));
+    return (NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan))) ||
+           (NEST__DECODES > 0 && nest__stages_due(chan));
 }
 /* A receive can do nothing before the descriptor is writable: bytes of the protocol wait for room.
  */

@@ -161,6 +161,7 @@ const char *nest_reason_text(nest_session *s) {
         [NEST_OVERLOAD] = "the server is overloaded",
         [NEST_LIMIT] = "matching a message takes too many steps",
         [NEST_RETURNED] = "given back to the filter",
+        [NEST_DECODE] = "the input cannot be decoded",
     };
     return s->reason < NEST_REASONS ? texts[s->reason] : "unknown";
 }

@@ -2,6 +2,7 @@
  *
  * Called by io and worker models. State: the session's record. Makes no system call, and enters the
  * layer below nowhere but in a wait (wait.c). Must not know where bytes come from. */
+#include "../channel/stages.h"
 #include "../service/filters/returns.h"
 #include "../service/proxied/proxied.h"
 #include "engine.h"
@@ -104,6 +105,11 @@ static unsigned session_ended(nest_session *s) {
 }
 
 static unsigned session_end(nest_session *s, struct nest__window *window, enum nest_reason reason) {
+    if (NEST__DECODES > 0 && reason == NEST_GONE && nest__stages_refused(&s->c0)) {
+        reason = NEST_DECODE; /* the client is there, and END may tell it */
+        s->c0.state &= (uint8_t)~NEST__CHAN_GONE;
+        s->flags |= NEST__UNREAD;
+    }
     s->reason = (uint8_t)reason;
     if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0)) {
         s->flags |= NEST__UNREAD;

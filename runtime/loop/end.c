@@ -80,6 +80,9 @@ void nest__end_finish(nest_session *s, struct nest__chan *chan) {
         }
         return;
     }
+    if (NEST__DECODES > 0) {
+        nest__stages_end(chan);
+    }
     if (NEST__TLS) {
         nest__tls_end(chan); /* what still comes is not for the session, and is only dropped */
     }

@@ -181,13 +181,14 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
     switch ((enum nest__await)chan->awaits) {
     case NEST__AWAIT_INPUT:
         done->result = nest__direct_receive(s, chan, &done->window);
-        if (NEST__TLS && done->result == -EAGAIN) {
+        if (NEST__CHAN_LAYERS && done->result == -EAGAIN) {
             return !nest__poller_await(s, chan, NEST__AWAIT_INPUT) && epoll_lost(done);
         }
         return done->result != -EAGAIN;
     case NEST__AWAIT_BOTH:
         return nest__direct_both(s, chan, event->events, done) ||
-               (NEST__TLS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) && epoll_lost(done));
+               (NEST__CHAN_LAYERS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) &&
+                epoll_lost(done));
     case NEST__AWAIT_READY:
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);

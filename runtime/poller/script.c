@@ -109,7 +109,7 @@ bool nest__peer_bytes(const struct nest__chan *chan, uint8_t to[16]) {
 }
 
 bool nest__chan_pending(const struct nest__chan *chan) {
-    return script_client_of(chan)->n > 0;
+    return script_client_of(chan)->n > 0 || (NEST__DECODES > 0 && nest__stages_hold(chan));
 }
 
 uint64_t nest__chan_unsent(const struct nest__chan *chan) {
@@ -121,11 +121,10 @@ bool nest__chan_unread(const struct nest__chan *chan) {
     return nest__chan_pending(chan);
 }
 
-int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t room,
-                           enum nest__chan_how how) {
+static int64_t script_receive(const struct nest__chan *chan, void *to, size_t room, bool now) {
     struct script_client *client = script_client_of(chan);
     size_t n = client->n < room ? client->n : room;
-    (void)how;
+    (void)now;
     if (client->reset) {
         return -ECONNRESET;
     }
@@ -136,6 +135,14 @@ int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t room,
     client->n -= n;
     client->at = client->n == 0 ? 0 : client->at + n;
     return (int64_t)n;
+}
+
+int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t room,
+                           enum nest__chan_how how) {
+    bool now = how == NEST__CHAN_NOW;
+    return NEST__DECODES > 0 && nest__stages_are(chan)
+               ? nest__stages_receive(chan, to, room, now, script_receive)
+               : script_receive(chan, to, room, now);
 }
 
 static void script_print(const struct nest__chan *chan, struct script_client *client, const void *p,
@@ -194,6 +201,9 @@ void nest__chan_close(const struct nest__chan *chan) {
     uint32_t who = (uint32_t)chan->fd;
     struct script_client *client = script_client_of(chan);
     bool cut = !client->reset && (chan->state & NEST__CHAN_CUT) != 0;
+    if (NEST__DECODES > 0) {
+        nest__stages_end(chan);
+    }
     if (nest__command_closed(who, cut) < 0) {
         nest__say("no memory to print that conversation %u is closed", (unsigned)who);
         script_status = 1;

@@ -149,6 +149,9 @@ static bool poller_complete(struct script_client *client, struct nest__completio
         if (done->result > 0) {
             script_lent(&done->window);
         }
+        if (NEST__CHAN_LAYERS && done->result == -EAGAIN && nest__chan_eager(chan)) {
+            script_touch(client);
+        }
         return done->result != -EAGAIN;
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);

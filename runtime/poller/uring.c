@@ -388,7 +388,7 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
         return nest__direct_both(s, chan, (uint32_t)cqe->result, done) ||
                uring_again(s, chan, done);
     }
-    bool input = (what & URING_POLL_IN) != 0 || (NEST__TLS && what == URING_POLL_OUT);
+    bool input = (what & URING_POLL_IN) != 0 || (NEST__CHAN_LAYERS && what == URING_POLL_OUT);
     if (input && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);
     }

@@ -6,7 +6,7 @@ use crate::places::Places;
 use crate::records::{CONNECTION, initialisers, record, types};
 use crate::replace::{Context, Text, replace, replace_and_count};
 use crate::writer::Writer;
-use crate::{server_code, shared};
+use crate::{server_code, shared, stages};
 use nest_c::Owner;
 use nest_c::branches::{Branches, Point};
 use nest_machine::matching::Matching;
@@ -38,6 +38,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> (String, Places) 
     dispatch(m, &rules, &mut w);
     initialise(m, &mut w);
     server_code::emit(m, &mut w);
+    stages::emit(m, &mut w);
     startup(m, &mut w);
     w.finish_with_places()
 }

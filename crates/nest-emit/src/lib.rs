@@ -18,6 +18,7 @@ mod replace;
 mod server;
 mod server_code;
 mod shared;
+mod stages;
 mod tables;
 mod version;
 mod writer;
@@ -123,7 +124,7 @@ pub fn emit_with_places(machine: &Machine) -> (Vec<OutFile>, Places) {
         file(&names::header(m), header(m, &banner)),
     ];
     for part in nest_runtime::needed(&server::server(m)) {
-        let path = if part.path == "nest.h" {
+        let path = if matches!(part.path, "nest.h" | "nest_stage.h") {
             part.path.to_string()
         } else {
             format!("runtime/{}", part.path)
@@ -143,7 +144,11 @@ fn header(m: &Machine, banner: &str) -> String {
     let mut w = writer::Writer::new("header");
     w.put(banner);
     w.line(&format!("#ifndef {guard}\n#define {guard}\n"));
-    w.line("#include \"nest.h\"\n");
+    w.line("#include \"nest.h\"");
+    if m.features.contains(Feature::Stages) {
+        w.line("#include \"nest_stage.h\"");
+    }
+    w.line("");
     w.line("/* The states' numbers, for nest_seen() and its kin. */");
     w.line("enum {");
     for n in 0..m.states.len() {
@@ -188,7 +193,7 @@ fn makefile(m: &Machine) -> String {
          %.o: %.c\n\
          \t$(CC) $(NEST_FLAGS) -iquote. $(CPPFLAGS) $(CFLAGS) -c -o $@ $<\n\
          \n\
-         server.o actions.o: {name}.h nest.h $(wildcard runtime/*.h runtime/*/*.[ch])\n\
+         server.o actions.o: {name}.h nest.h $(wildcard nest_stage.h runtime/*.h runtime/*/*.[ch])\n\
          \n\
          .PHONY: clean\n\
          clean:\n\

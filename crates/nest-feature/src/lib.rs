@@ -101,6 +101,8 @@ features! {
     Tls "tls" [];
     /// They become encrypted when an action says so (`$startTLS`).
     StartTls "startTLS" [Tls];
+    /// Received bytes pass functions of the specification (`%decode`).
+    Stages "stages" [];
     /// Second connections are encrypted (`$startTLSOn`).
     Secured "secured" [Tls Dial];
     /// Listeners may be behind a proxy that says who its clients are (`listen ADDRESS proxy`).

@@ -21,6 +21,11 @@ const MOST: usize = 1 << 16;
 ///
 /// The server speaks first, no message can follow, or automata cannot match it.
 pub fn first(m: &Machine) -> Result<Dfa, Diagnostic> {
+    if let Some(stage) = m.decodes.first() {
+        let what = "a filter reads the first message before `%decode` has decoded it";
+        let help = "remove one of the two";
+        return Err(Diagnostic::new(Code::E0702, stage.span, what).help(help));
+    }
     silent(m)?;
     let effects = Effects::of(&m.source());
     let Some(sets) = reach::first(m, &effects) else {

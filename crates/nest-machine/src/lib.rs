@@ -26,6 +26,7 @@ mod repeated;
 mod resolve;
 mod server_code;
 mod shared;
+mod stages;
 mod stored;
 mod unused;
 mod whole;

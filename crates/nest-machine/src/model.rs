@@ -54,6 +54,8 @@ pub struct Machine {
     pub beginning: Vec<Action>,
     /// Code that says what a file in memory is worth.
     pub cache: Option<Action>,
+    /// Functions that received bytes pass, in this order.
+    pub decodes: Vec<Stage>,
     /// The start-up section.
     pub startup: Startup,
     /// Options.
@@ -106,6 +108,19 @@ impl Machine {
             macros: self.locals.macros.iter().map(|fix| &fix.rest).collect(),
         }
     }
+}
+
+/// A `%decode`.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Where it is declared.
+    pub span: Span,
+    /// The C function.
+    pub function: Code,
+    /// The type of its state, if it has one.
+    pub state: Option<Code>,
 }
 
 /// A `%filter`.

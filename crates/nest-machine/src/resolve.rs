@@ -11,7 +11,7 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, functions, others, server_code, shared, unused};
+use crate::{cmacros, csections, filters, functions, others, server_code, shared, stages, unused};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -153,6 +153,7 @@ pub fn resolve(
         .chain(&beginning)
         .chain(&cache)
         .collect();
+    let decodes = stages::settle(sources, spec, cx.out);
     let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
     let shared_code = shared.iter().filter_map(|shared| shared.code.as_ref());
     let all: Vec<&Action> = all.into_iter().chain(shared_code).collect();
@@ -172,6 +173,7 @@ pub fn resolve(
     features.extend(periodic.iter().map(|_| Feature::Periodic));
     features.extend(signals.iter().map(|_| Feature::Signals));
     features.extend(beginning.iter().map(|_| Feature::Beginning));
+    features.extend(decodes.iter().map(|_| Feature::Stages));
     features.extend(cache.iter().map(|_| Feature::CacheValue));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
@@ -221,6 +223,7 @@ pub fn resolve(
         signals,
         beginning,
         cache,
+        decodes,
         startup,
         settings,
         features,
@@ -235,6 +238,7 @@ pub fn resolve(
         others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
         encrypted_headers(spec, machine.features, out);
+        stages::exclusions(spec, &machine, out);
     }
     machine
 }

@@ -54,6 +54,8 @@ pub enum Decl {
     Shared(SharedDecl),
     /// `%timer TIME { … }`, `%signal NAME { … }`, `%worker { … }`, `%cache { … }`.
     Code(CodeDecl),
+    /// `%decode NAME(FUNCTION, TYPE)`.
+    Stage(StageDecl),
     /// `%state A B`.
     State(Vec<Name>),
     /// `NAME text`.
@@ -100,6 +102,19 @@ pub struct CodeDecl {
     pub argument: Option<Name>,
     /// The code.
     pub code: CText,
+}
+
+/// `%decode NAME(FUNCTION)`, `%decode NAME(FUNCTION, TYPE)`.
+#[derive(Clone, Debug)]
+pub struct StageDecl {
+    /// `%decode`.
+    pub word: Name,
+    /// Its name.
+    pub name: Name,
+    /// The C function.
+    pub function: CText,
+    /// The C type of its state, if it has one.
+    pub state: Option<CText>,
 }
 
 /// A macro of either kind.

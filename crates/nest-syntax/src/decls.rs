@@ -14,16 +14,17 @@ use crate::delimit;
 use crate::loader::Loader;
 use crate::names::{Kind, Names, RESERVED};
 use crate::reader::{Reader, Source, has_divider, shown};
-use crate::{rules, server_code};
+use crate::{rules, server_code, stages};
 
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 9] = [
-    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker", "%cache",
+const KNOWN: [&str; 10] = [
+    "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker",
+    "%cache", "%decode",
 ];
 /// Declarations that this version does not implement.
-const LATER: [&str; 2] = ["%decode", "%encode"];
+const LATER: [&str; 1] = ["%encode"];
 
 const FILTER: &str = "write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`";
 
@@ -200,6 +201,10 @@ impl Section<'_, '_, '_, '_> {
                     Some(decl) => self.all.decls.push(Raw::Done(decl)),
                     None => self.skip_line(true),
                 }
+            }
+            "%decode" => {
+                let decl = stages::parse(self.r, start, end);
+                self.all.decls.extend(decl.map(Raw::Done));
             }
             "%s" | "%x" => {
                 self.r.report(

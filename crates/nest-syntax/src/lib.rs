@@ -17,6 +17,7 @@ mod pattern;
 mod reader;
 mod rules;
 mod server_code;
+mod stages;
 
 pub use loader::{Alone, Loader};
 use nest_diag::{Diagnostic, FileId, REMARK, SourceMap, Span};

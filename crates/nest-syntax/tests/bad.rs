@@ -113,7 +113,6 @@ A: "a" {
 x"##,
             &[
                 "E0005 1:1 `%encode` `%encode` is not in this version",
-                "E0005 2:1 `%decode` `%decode` is not in this version",
                 "E0301 5:1 `x` `x` is not a macro",
                 "E0205 5:1 `x` the rule has no action",
             ],

@@ -409,6 +409,14 @@ pub const STEPS: &[Step] = &[
     .draws()
     .takes(40),
     Step::new(
+        "stages",
+        "zlib decodes what clients send; bombs and invalid input harm nobody",
+        Paths(&["tests/stages", "tests/tls", "tests/support", GENERATED]),
+        Program(&["python3", "tests/stages/run.py"]),
+    )
+    .draws()
+    .takes(30),
+    Step::new(
         "dispatchers",
         "several loops share their clients, and one that dies or hangs affects no other",
         Paths(&["tests/dispatchers", "tests/support", GENERATED]),

@@ -96,6 +96,11 @@ pub fn dump(spec: &Spec) -> String {
                 let argument = c.argument.as_ref().map(|argument| &argument.text);
                 writeln!(out, "{} {argument:?} {:?}", c.word.text, c.code.text)
             }
+            Decl::Stage(s) => {
+                let state = s.state.as_ref().map(|state| &state.text);
+                let (word, name) = (&s.word.text, &s.name.text);
+                writeln!(out, "{word} {name:?} {:?} {state:?}", s.function.text)
+            }
             Decl::State(names) => {
                 let names: Vec<&str> = names.iter().map(|n| n.text.as_str()).collect();
                 writeln!(out, "state {}", names.join(" "))
