@@ -16,6 +16,8 @@
 enum {
     ACCEPT_PAUSE_MS = 1000,
     ACCEPT_TOGETHER = 64, /* in a row, of one completion */
+    ACCEPT_SHORT_US =
+        1000, /* a new client whose first actions take longer ends the row: others wait */
 };
 
 struct nest__accept nest__accept;
@@ -148,12 +150,14 @@ bool nest__accept_listener(unsigned index) {
         nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */
-        if (nest__accept.open && nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER &&
-            !nest__ready_paces()) {
+        bool crowd =
+            nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER && !nest__ready_paces();
+        uint64_t began = crowd ? nest__clock_us() : 0;
+        accept_begin(s, &arrival);
+        if (crowd && nest__accept.open && nest__clock_us() - began < ACCEPT_SHORT_US) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }
-        accept_begin(s, &arrival);
         return true;
     }
     if (error == -EINVAL) { /* during a stop: no client waits in this queue any more */
