@@ -8,36 +8,24 @@ servers are built.
 import os
 import random
 import signal
-import threading
 import time
 
 from checks import FILTERS, LONG, ask, expect, held, named, until, worker
+from load import Load
 from support.nest import Failed
 from support.server import Client
 
 CLIENTS, ROUNDS = 6, 12
 
 
-class Load:
-    """Clients that ask until they are told to stop; a context manager."""
+class Short(Load):
+    """Clients that send one message each."""
 
     def __init__(self, server):
-        self.server, self.over = server, threading.Event()
-        self.answered, self.lost, self.partial, self.failed = 0, 0, [], []
-        self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.run) for _ in range(CLIENTS)]
+        super().__init__(server, CLIENTS)
+        self.partial = []
 
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
-
-    def run(self):
+    def run(self, _number):
         """One client after another."""
         while not self.over.is_set():
             try:
@@ -61,11 +49,6 @@ class Load:
         except (ConnectionError, BrokenPipeError):
             return b''
 
-    def more(self, count=30):
-        """Waits until as many more are answered."""
-        target = self.answered + count
-        until('clients are answered', lambda: self.answered >= target or self.failed)
-
 
 def judge(load, lost_most):
     """What must hold of a load in any case."""
@@ -86,7 +69,7 @@ def replaced(server, pid, name):
 def filters(server, _model):
     """Filters are killed under load: each is replaced, and answers are whole."""
     draw = random.Random(1)
-    with Load(server) as load:
+    with Short(server) as load:
         for _ in range(ROUNDS):
             load.more()
             name = draw.choice(FILTERS)
@@ -101,7 +84,7 @@ def filters(server, _model):
 
 def chains(server, _model):
     """cc-chain is killed under load: it and its filters are replaced, and answers are whole."""
-    with Load(server) as load:
+    with Short(server) as load:
         for _ in range(3):
             load.more()
             pid, before = chain(server), named(server, 'request')[0]
@@ -116,7 +99,7 @@ def chains(server, _model):
 
 def workers(server, _model):
     """Workers are killed under load: others serve, and no connection is left with nobody."""
-    with Load(server) as load:
+    with Short(server) as load:
         for _ in range(4):
             load.more()
             try:

@@ -8,14 +8,15 @@ import os
 import random
 import signal
 import socket
-import threading
 import time
 
 from checks import LONG, ask, expect, held, named, settled, until, worker, descriptors
+from load import Load
 from support.nest import Failed
 from support.server import Client, Server
 
 MANY = 40               # clients, eight times as many as are served at once
+CLIENTS = 12            # under load
 ROUNDS = 10
 
 
@@ -156,30 +157,17 @@ def stops(server, _model):
     expect(server.process.wait(LONG) == 0, 'status')
 
 
-class Load:
-    """Clients that send one message after another; a context manager. Each answer must be whole
-    and the next one of its client; a client whose connection ends makes another."""
+class Long(Load):
+    """Clients that send one message after another. Each answer must be whole and the next one of its
+    client; a client whose connection ends makes another."""
 
     def __init__(self, server):
-        self.server, self.over = server, threading.Event()
-        self.answered, self.lost, self.wrong = 0, 0, []
-        self.lock = threading.Lock()
-        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(12)]
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.over.set()
-        for thread in self.threads:
-            thread.join()
+        super().__init__(server, CLIENTS)
 
     def run(self, number):
         """One connection after another."""
         count = 0
-        while not self.over.is_set() and not self.wrong:
+        while not self.over.is_set() and not self.failed:
             try:
                 with Client(self.server) as client:
                     while not self.over.is_set():
@@ -188,7 +176,7 @@ class Load:
                         client.send(b'say ' + wanted)
                         got = client.take(len(wanted))
                         if got not in (wanted, b''):
-                            self.wrong.append(f'{got!r} for {wanted!r}')
+                            self.failed.append(f'{got!r} for {wanted!r}')
                         if got != wanted:
                             break
                         with self.lock:
@@ -196,22 +184,17 @@ class Load:
             except (ConnectionError, BrokenPipeError):
                 pass
             except Failed as error:
-                self.wrong.append(str(error))
+                self.failed.append(str(error))
             with self.lock:
                 self.lost += 1
-
-    def more(self, count=60):
-        """Waits until as many more are answered."""
-        target = self.answered + count
-        until('clients are answered', lambda: self.answered >= target or self.wrong)
 
 
 def killed(server, _model):
     """Filters and workers are killed under load: answers are whole, and none goes astray."""
     draw = random.Random(2)
-    with Load(server) as load:
+    with Long(server) as load:
         for turn in range(ROUNDS):
-            load.more()
+            load.more(60)
             if turn % 3 == 2:
                 try:
                     os.kill(worker(server), signal.SIGKILL)
@@ -223,7 +206,7 @@ def killed(server, _model):
             os.kill(pid, signal.SIGKILL)
             until('it is replaced', lambda pid=pid, name=name: named(server, name) not in ([], [pid]))
         load.more(200)
-    expect(not load.wrong, f'{load.wrong[:1]}')
+    expect(not load.failed, f'{load.failed[:1]}')
     until('no filter has a connection left', lambda: held(server, ['request', 'persist', 'slowread']) == 0)
 
 
