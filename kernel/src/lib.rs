@@ -6,6 +6,7 @@
 
 mod cache;
 mod cgroup;
+mod conditions;
 mod control;
 mod date;
 mod exporter;
