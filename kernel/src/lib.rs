@@ -15,6 +15,7 @@ mod files;
 mod fill;
 mod filler;
 mod follow;
+mod gate;
 mod load;
 mod log;
 mod options;
