@@ -32,6 +32,30 @@ static long copy_block(__u32 index, struct copy *copy) {
     return 0;
 }
 
+/* Copies the 304 into the message. The rest of its last piece is removed afterwards. */
+INLINE void copy_unchanged(struct sk_msg_md *msg, struct entry *entry) {
+    __u32 start = entry->unchanged % BLOCK_BYTES, which, at, i;
+    struct block *block;
+    unsigned char *to, *limit;
+    if (entry->unchanged / BLOCK_BYTES >= BLOCKS)
+        return;
+    which = entry->blocks[entry->unchanged / BLOCK_BYTES];
+    block = map_lookup(&blocks, &which);
+    if (!block)
+        return;
+    to = (void *)(long)msg->data;
+    limit = (void *)(long)msg->data_end;
+    for (i = 0; i < BLOCK_BYTES; i += PIECE) {
+        at = start + i;
+        /* The compiler must not add the two parts one after the other: the verifier knows the limit
+         * of the sum only. */
+        __asm__ volatile("" : "+r"(at));
+        if (to + i + PIECE > limit || at > BLOCK_BYTES - PIECE)
+            return;
+        __builtin_memcpy(to + i, block->bytes + at, PIECE);
+    }
+}
+
 /* Writes the current date into the answer. */
 INLINE int put_date(struct sk_msg_md *msg, __u32 at) {
     __u32 zero = 0, which;
@@ -61,7 +85,7 @@ INLINE void log_answer(struct tcp_sock *socket, struct entry *entry, struct tag 
     record.port = __builtin_bswap16(sk->__sk_common.skc_dport);
     record.index = tag.index;
     record.generation = entry->generation;
-    record.head = tag.head;
+    record.kind = tag.kind;
     record.bytes = bytes;
     if (record.family == 2)
         *(__u32 *)record.address = sk->__sk_common.skc_daddr;
@@ -82,26 +106,35 @@ INLINE int give_up(struct connection *connection) {
 
 INLINE int send_answer(struct sk_msg_md *msg, struct connection *connection,
                        struct tcp_sock *socket, struct tag tag) {
-    __u32 index = tag.index, request = msg->size, size, room;
+    __u32 index = tag.index, request = msg->size, size, room, date;
     struct entry *entry = map_lookup(&entries, &index);
     struct copy copy = {msg, entry};
     if (!entry || entry->generation != tag.generation || tag.number != connection->sent + 1)
         return give_up(connection);
-    size = tag.head ? entry->head : entry->size;
+    size = tag.kind & KIND_HEAD ? entry->head : entry->size;
+    date = entry->date;
+    if (tag.kind & KIND_UNCHANGED) {
+        size = entry->unchanged_size;
+        date = entry->unchanged_date;
+    }
     if (size > BLOCKS * BLOCK_BYTES)
         return give_up(connection);
     room = (size + PIECE - 1) & ~(PIECE - 1U);
     if (msg_push(msg, 0, room, 0))
         return give_up(connection);
-    repeat((room + BLOCK_BYTES - 1) / BLOCK_BYTES, copy_block, &copy, 0);
-    if (!put_date(msg, entry->date) || msg_pop(msg, size, room - size + request, 0) ||
-        msg->size != size)
+    if (tag.kind & KIND_UNCHANGED)
+        copy_unchanged(msg, entry);
+    else
+        repeat((room + BLOCK_BYTES - 1) / BLOCK_BYTES, copy_block, &copy, 0);
+    if (!put_date(msg, date) || msg_pop(msg, size, room - size + request, 0) || msg->size != size)
         return give_up(connection);
     connection->sent++;
     connection->answered = now_coarse();
     connection->queued -= size;
     count_add(COUNT_HITS, 1);
     count_add(COUNT_BYTES, size);
+    if (tag.kind & KIND_UNCHANGED)
+        count_add(COUNT_UNCHANGED, 1);
     log_answer(socket, entry, tag, size);
     __sync_fetch_and_add(&connection->owed, -1);
     return SK_PASS;

@@ -15,7 +15,9 @@ enum line {
     LINE_PLAIN,   /* does not change the answer */
     LINE_CHANGES, /* may change the answer */
     LINE_UNSURE,  /* something may follow the head, or the connection may end */
-    LINE_HOST
+    LINE_HOST,
+    LINE_NONE_MATCH,
+    LINE_SINCE
 };
 
 struct walk {
@@ -25,6 +27,10 @@ struct walk {
     __u32 worst;  /* enum line */
     __u32 hosts;
     __u32 host; /* where the value of Host begins */
+    __u32 tags;
+    __u32 tag; /* where the value of If-None-Match begins */
+    __u32 sinces;
+    __u32 since; /* where the value of If-Modified-Since begins */
     __u32 sized;
     __u32 length; /* Content-Length of an answer */
 };
@@ -76,6 +82,13 @@ NOINLINE int request_line(struct scratch *scratch, __u32 at) {
     if (a == WORD('s', 'e', 'c', '-', 'f', 'e', 't', 'c') &&
         (b & FIRST(2)) == WORD('h', '-', 0, 0, 0, 0, 0, 0))
         return LINE_PLAIN;
+    if (a == WORD('i', 'f', '-', 'n', 'o', 'n', 'e', '-') &&
+        (b & FIRST(7)) == WORD('m', 'a', 't', 'c', 'h', ':', ' ', 0))
+        return LINE_NONE_MATCH;
+    if (a == WORD('i', 'f', '-', 'm', 'o', 'd', 'i', 'f') &&
+        b == WORD('i', 'e', 'd', '-', 's', 'i', 'n', 'c') &&
+        ((word(text + 16) | FOLD) & FIRST(3)) == WORD('e', ':', ' ', 0, 0, 0, 0, 0))
+        return LINE_SINCE;
     if (a == WORD('c', 'o', 'n', 'n', 'e', 'c', 't', 'i')) {
         if (b == WORD('o', 'n', ':', ' ', 'k', 'e', 'e', 'p') &&
             (word(text + 16) | FOLD) == WORD('-', 'a', 'l', 'i', 'v', 'e', '\r' | 32, '\n' | 32) &&
@@ -145,6 +158,12 @@ NOINLINE int walk_line(struct walk *walk, struct scratch *scratch, __u32 at) {
             walk->hosts++;
             walk->host = at + 6;
         }
+    } else if (line == LINE_NONE_MATCH) {
+        walk->tags++;
+        walk->tag = at + 15;
+    } else if (line == LINE_SINCE) {
+        walk->sinces++;
+        walk->since = at + 19;
     } else if ((__u32)line > walk->worst) {
         walk->worst = line;
     }

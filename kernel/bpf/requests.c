@@ -2,6 +2,7 @@
  * is not certain goes to the server.
  *
  * Must not know: how an answer is copied, and how the server's answer is followed. */
+#include "conditions.h"
 #include "heads.h"
 #include "types.h"
 
@@ -14,6 +15,7 @@
 struct request {
     __u32 head; /* HEAD */
     enum line line;
+    struct condition condition;
 };
 
 /* Copies the path into the name. Returns where the path ends, or 0 if no file has such a name. */
@@ -25,7 +27,7 @@ INLINE __u32 read_path(struct scratch *scratch, __u32 start) {
             return i ? start + i : 0;
         if (c == '?' || c == '%' || c == '#' || (i == 0 && c != '/'))
             return 0;
-        scratch->name.path[i] = c;
+        scratch->question.name.path[i] = c;
     }
     return 0;
 }
@@ -39,14 +41,14 @@ INLINE int read_host(struct scratch *scratch, __u32 start) {
             return i != 0;
         if (c >= 'A' && c <= 'Z')
             c |= 32;
-        scratch->name.host[i] = c;
+        scratch->question.name.host[i] = c;
     }
     return 0;
 }
 
 /* Reads the request that fills the skb. Its name is in the scratch buffer afterwards. */
 INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratch) {
-    struct request request = {0, LINE_UNSURE};
+    struct request request = {.line = LINE_UNSURE};
     struct walk walk = {0};
     __u32 size = skb->len, start, end;
     unsigned char *bytes = scratch->bytes;
@@ -59,15 +61,18 @@ INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratc
     else
         return request;
     request.head = start == 5;
-    __builtin_memset(&scratch->name, 0, sizeof scratch->name);
+    __builtin_memset(&scratch->question, 0, sizeof scratch->question);
     end = request.head ? read_path(scratch, 5) : read_path(scratch, 4);
     walk.size = size;
     walk_head(&walk, scratch);
     if (walk.end != size || walk.worst == LINE_UNSURE)
         return request;
     request.line = LINE_CHANGES;
-    if (!end || end > HEAD_BYTES - 16 || walk.worst != LINE_PLAIN || walk.hosts != 1)
+    if (!end || end > HEAD_BYTES - 16 || walk.worst != LINE_PLAIN || walk.hosts != 1 ||
+        walk.tags > 1 || walk.sinces > 1)
         return request;
+    request.condition.tag = walk.tag;
+    request.condition.since = walk.since;
     if (word(bytes + end) != WORD(' ', 'H', 'T', 'T', 'P', '/', '1', '.') ||
         bytes[end + 8] != '1' || bytes[end + 9] != '\r')
         request.line = LINE_UNSURE;
@@ -76,14 +81,14 @@ INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratc
     return request;
 }
 
-/* Asks the loader for a name that is not kept, unless it was asked a moment ago. */
-INLINE void ask(struct name *name, __u64 now) {
-    __u64 *last = map_lookup(&asked, name);
-    count_add(COUNT_MISSES, 1);
+/* Asks the loader for an answer that is not kept, unless it was asked a moment ago. */
+INLINE void ask(struct question *question, __u32 conditional, __u64 now) {
+    __u64 *last = map_lookup(&asked, &question->name);
     if (last && now - *last < ASK_NS)
         return;
-    map_update(&asked, name, &now, BPF_ANY);
-    ring_put(&misses, name, sizeof *name, 0);
+    map_update(&asked, &question->name, &now, BPF_ANY);
+    question->conditional = conditional;
+    ring_put(&misses, question, sizeof *question, 0);
 }
 
 /* Whether the send buffer has room for an answer. One that does not fit whole would be sent in
@@ -117,28 +122,42 @@ INLINE int promise(struct __sk_buff *skb, struct connection *connection, struct 
 
 /* Tries to answer a plain request here; 0: the server must. */
 INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
-                       struct tcp_sock *socket, struct scratch *scratch, __u32 head, __u64 key) {
+                       struct tcp_sock *socket, struct scratch *scratch, struct request *request,
+                       __u64 key) {
     __u64 now = now_coarse();
     __u32 zero = 0, *index, which, size;
+    __u32 conditional = request->condition.tag || request->condition.since;
     struct clock *clock = map_lookup(&clocks, &zero);
     struct tag mark = {.magic = nest_magic};
     struct entry *entry;
     if (!clock || now > clock->until)
         return 0;
-    index = map_lookup(&names, &scratch->name);
+    index = map_lookup(&names, &scratch->question.name);
     if (!index) {
-        ask(&scratch->name, now);
+        count_add(COUNT_MISSES, 1);
+        ask(&scratch->question, conditional, now);
         return 0;
     }
     which = *index;
     entry = map_lookup(&entries, &which);
     if (!entry)
         return 0;
+    if (conditional && !entry->forms) {
+        ask(&scratch->question, 1, now);
+        return 0;
+    }
     if (now - connection->passed > RENEW_NS) {
         count_add(COUNT_RENEWED, 1);
         return 0;
     }
-    size = head ? entry->head : entry->size;
+    mark.kind = request->head ? KIND_HEAD : 0;
+    size = request->head ? entry->head : entry->size;
+    if (conditional) {
+        if (!names_version(scratch, entry, &request->condition))
+            return 0;
+        mark.kind |= KIND_UNCHANGED;
+        size = entry->unchanged_size;
+    }
     if (!fits(connection, socket, size)) {
         count_add(COUNT_FULL, 1);
         return 0;
@@ -148,7 +167,6 @@ INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
         return 0;
     mark.index = which;
     mark.generation = entry->generation;
-    mark.head = head;
     if (!promise(skb, connection, mark, size, key))
         return 0;
     entry->used = now;
@@ -214,8 +232,7 @@ int nest_verdict(struct __sk_buff *skb) {
             goto user;
         connection->mode = MODE_KERNEL;
     }
-    if (request.line == LINE_PLAIN &&
-        answer_here(skb, connection, socket, scratch, request.head, key))
+    if (request.line == LINE_PLAIN && answer_here(skb, connection, socket, scratch, &request, key))
         return SK_PASS;
     connection->mode = MODE_WAITS;
     connection->known = 0;

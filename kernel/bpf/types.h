@@ -32,15 +32,38 @@ struct name {
     unsigned char path[PATH_BYTES];
 };
 
-/* A prepared answer. The loader writes it before its name is published, and does not write it again
- * until no request can refer to it. */
+/* The conditional requests that a server answers with 304 if they name the version that it has. */
+enum form {
+    FORM_ASKED = 1,   /* the server was asked about the others */
+    FORM_STRONG = 2,  /* If-None-Match: "x" */
+    FORM_WEAK = 4,    /* If-None-Match: W/"x" */
+    FORM_LIST = 8,    /* If-None-Match with several tags */
+    FORM_ANY = 16,    /* If-None-Match: * */
+    FORM_SINCE = 32,  /* If-Modified-Since with the date in Last-Modified */
+    FORM_BESIDE = 64, /* the same date beside If-None-Match */
+};
+
+/* A prepared answer, and the 304 in its place. The loader writes it before its name is published,
+ * and does not write it again until no request can refer to it. */
 struct entry {
     __u32 generation;
     __u32 size;
     __u32 head;
-    __u32 date; /* where the 29 bytes of the date are; 0: the answer has none */
-    __u64 used; /* when it was last sent, in nanoseconds */
+    __u32 date;      /* where the 29 bytes of the date are; 0: the answer has none */
+    __u64 used;      /* when it was last sent, in nanoseconds */
+    __u32 forms;     /* enum form */
+    __u32 tag;       /* where the ETag is in the head, from its first quote on */
+    __u32 tag_size;  /* with both quotes; 0: there is none */
+    __u32 since;     /* where the 29 bytes of Last-Modified are in the head */
+    __u32 unchanged; /* where the 304 is: a multiple of PIECE, within one block */
+    __u32 unchanged_size;
+    __u32 unchanged_date; /* where the date is in the 304; 0: it has none */
+    __u32 padding;
     __u32 blocks[BLOCKS];
+};
+
+struct block {
+    unsigned char bytes[BLOCK_BYTES];
 };
 
 /* The loader renews `until`. No answer is sent after it, so a loader that has died leaves none. */
@@ -86,7 +109,19 @@ struct tag {
     __u32 index;
     __u32 number;
     __u32 generation;
-    __u32 head; /* the request was HEAD */
+    __u32 kind; /* enum kind */
+};
+
+/* What a request asks for, as bits. */
+enum kind {
+    KIND_HEAD = 1,
+    KIND_UNCHANGED = 2 /* it is answered with 304 */
+};
+
+/* What the loader is asked. */
+struct question {
+    struct name name;
+    __u32 conditional; /* also for the 304 */
 };
 
 struct record {
@@ -96,7 +131,7 @@ struct record {
     __u32 port;
     __u32 index;
     __u32 generation;
-    __u32 head; /* the request was HEAD */
+    __u32 kind; /* enum kind */
     __u32 bytes;
 };
 
@@ -104,15 +139,16 @@ enum count {
     COUNT_CONNECTIONS,
     COUNT_HITS,
     COUNT_BYTES,
-    COUNT_PASSED,   /* requests that the server got and whose answer was followed */
-    COUNT_MISSES,   /* of these, requests for a name that is not kept */
-    COUNT_RENEWED,  /* of these, requests that were passed on for the server's idle timer */
-    COUNT_FULL,     /* of these, requests for which the send buffer had no room */
-    COUNT_USER,     /* connections that the server alone answers from some byte on */
-    COUNT_HELD,     /* FINs that were held back until an answer was sent */
-    COUNT_TRIMMED,  /* repeated bytes that were removed from a segment */
-    COUNT_BROKEN,   /* connections that were ended because an answer could not be sent whole */
-    COUNT_UNLOGGED, /* records that did not fit into the ring */
+    COUNT_UNCHANGED, /* of the answers, those with 304 */
+    COUNT_PASSED,    /* requests that the server got and whose answer was followed */
+    COUNT_MISSES,    /* of these, requests for a name that is not kept */
+    COUNT_RENEWED,   /* of these, requests that were passed on for the server's idle timer */
+    COUNT_FULL,      /* of these, requests for which the send buffer had no room */
+    COUNT_USER,      /* connections that the server alone answers from some byte on */
+    COUNT_HELD,      /* FINs that were held back until an answer was sent */
+    COUNT_TRIMMED,   /* repeated bytes that were removed from a segment */
+    COUNT_BROKEN,    /* connections that were ended because an answer could not be sent whole */
+    COUNT_UNLOGGED,  /* records that did not fit into the ring */
     COUNTS
 };
 
@@ -150,7 +186,7 @@ struct {
     KIND(type, BPF_MAP_TYPE_ARRAY);
     KIND(max_entries, 1024);
     HOLDS(key, __u32);
-    HOLDS(value, unsigned char[BLOCK_BYTES]);
+    HOLDS(value, struct block);
 } blocks SECTION(".maps");
 
 struct {
@@ -192,11 +228,26 @@ struct {
     KIND(max_entries, 4096);
 } records SECTION(".maps");
 
+/* A walk over a list of tags. It is in a map because the verifier, which follows each value on a
+ * stack, would look at the walk once for each length of a tag. */
+struct tags {
+    __u32 at;    /* of the value in the scratch buffer */
+    __u32 tag;   /* of the wanted tag in the block */
+    __u32 size;  /* of the wanted tag */
+    __u32 place; /* enum place */
+    __u32 count;
+    __u32 weak;    /* the tag has W/ */
+    __u32 matched; /* bytes of the tag, from its quote on */
+    __u32 differs;
+    __u32 found; /* enum form */
+};
+
 /* Room for one head, and for the words that are read before and past it. */
 struct scratch {
     __u64 before;
     unsigned char bytes[HEAD_BYTES + 64];
-    struct name name;
+    struct question question;
+    struct tags tags;
 };
 
 struct {

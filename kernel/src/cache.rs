@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::conditions::Unchanged;
 use crate::files::Identity;
 use crate::fill::Prepared;
 use crate::load::Answers;
@@ -23,6 +24,8 @@ struct Kept {
     blocks: Vec<u32>,
     path: PathBuf,
     identity: Identity,
+    /// The server was asked about conditional requests.
+    asked: bool,
     since: Instant,
 }
 
@@ -67,9 +70,12 @@ impl Cache {
         }
     }
 
-    /// Whether the name has an answer.
-    pub fn has(&self, name: &Name) -> bool {
-        self.kept.contains_key(name)
+    /// Whether the name has an answer; `conditional`: one for which the server was asked about
+    /// conditional requests.
+    pub fn has(&self, name: &Name, conditional: bool) -> bool {
+        self.kept
+            .get(name)
+            .is_some_and(|kept| kept.asked || !conditional)
     }
 
     /// What it holds.
@@ -86,11 +92,13 @@ impl Cache {
         &mut self,
         name: Name,
         prepared: &Prepared,
+        unchanged: &Unchanged,
         path: PathBuf,
         identity: Identity,
     ) -> Result<(), String> {
         let failed = |e: aya::maps::MapError| format!("cannot write into the kernel: {e}");
-        let needed = prepared.bytes.len().div_ceil(BLOCK);
+        let (bytes, conditions) = unchanged.behind(&prepared.bytes);
+        let needed = bytes.len().div_ceil(BLOCK);
         if needed > BLOCKS {
             return Err("the answer is too long".to_owned());
         }
@@ -100,9 +108,9 @@ impl Cache {
         }
         let index = self.unused.pop().unwrap_or(0);
         let blocks = self.free.split_off(self.free.len() - needed);
-        for (block, bytes) in blocks.iter().zip(prepared.bytes.chunks(BLOCK)) {
+        for (block, part) in blocks.iter().zip(bytes.chunks(BLOCK)) {
             let mut whole = [0; BLOCK];
-            whole[..bytes.len()].copy_from_slice(bytes);
+            whole[..part.len()].copy_from_slice(part);
             self.maps.blocks.set(*block, whole, 0).map_err(failed)?;
         }
         self.generation = self.generation.wrapping_add(1);
@@ -112,6 +120,7 @@ impl Cache {
             size: number(prepared.bytes.len()),
             head: number(prepared.head),
             date: number(prepared.date),
+            conditions,
             blocks: blocks.clone(),
         };
         let written = self.maps.entries.set(index, entry.bytes(), 0);
@@ -123,6 +132,7 @@ impl Cache {
             blocks,
             path,
             identity,
+            asked: unchanged.asked(),
             since: Instant::now(),
         };
         self.kept.insert(name, kept);

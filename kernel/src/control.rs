@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::gate::Gate;
 
 /// A client that does not ask, or does not read, in this time is left.
 const LIMIT: Duration = Duration::from_millis(100);
@@ -53,6 +54,7 @@ pub fn ask(state: &Path, question: Question) -> Result<String, Failure> {
 /// The listening socket. Its file is removed when it is dropped.
 pub struct Control {
     listener: UnixListener,
+    gate: Gate,
     path: PathBuf,
 }
 
@@ -70,13 +72,22 @@ impl Control {
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(Control {
             listener,
+            gate: Gate::new(path.display().to_string()),
             path: path.to_owned(),
         })
     }
 
-    /// Answers one client, if one waits.
-    pub fn serve(&self, answer: impl FnOnce(Question) -> String) {
-        let Ok((mut stream, _)) = self.listener.accept() else {
+    /// Whether another client can be accepted.
+    pub fn accepts(&self) -> bool {
+        self.gate.open()
+    }
+
+    /// Answers one client, if one waits. `say` prints why none can be accepted.
+    pub fn serve(&mut self, answer: impl FnOnce(Question) -> String, say: &dyn Fn(&str)) {
+        if !self.accepts() {
+            return;
+        }
+        let Some((mut stream, _)) = self.gate.pass(self.listener.accept(), say) else {
             return;
         };
         let bounded = stream

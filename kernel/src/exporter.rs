@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
+use crate::gate::Gate;
 
 /// A client that has not sent its request in this time is dropped.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -97,6 +98,7 @@ fn response(request: &[u8], counts: &dyn Fn() -> String) -> String {
 /// The listening socket, and its clients.
 pub struct Exporter {
     listener: TcpListener,
+    gate: Gate,
     clients: Vec<Client>,
 }
 
@@ -108,19 +110,21 @@ impl Exporter {
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(Exporter {
             listener,
+            gate: Gate::new(address.to_string()),
             clients: Vec::new(),
         })
     }
 
     /// Whether another client can be accepted.
     pub fn accepts(&self) -> bool {
-        self.clients.len() < CLIENTS
+        self.clients.len() < CLIENTS && self.gate.open()
     }
 
-    /// Accepts clients, and answers those whose request is complete. It does not wait for them.
-    pub fn serve(&mut self, counts: &dyn Fn() -> String) {
+    /// Accepts clients, and answers those whose request is complete. It does not wait for them. `say` prints
+    /// why none can be accepted.
+    pub fn serve(&mut self, counts: &dyn Fn() -> String, say: &dyn Fn(&str)) {
         while self.accepts() {
-            let Ok((stream, _)) = self.listener.accept() else {
+            let Some((stream, _)) = self.gate.pass(self.listener.accept(), say) else {
                 break;
             };
             if stream.set_nonblocking(true).is_ok() {

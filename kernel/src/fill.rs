@@ -7,9 +7,10 @@ use crate::origin::{Answer, Origin};
 use crate::shape::HEAD;
 
 /// A browser's fields: a server that answers them in another way is not imitated.
-const BROWSER: &str = "User-Agent: Mozilla/5.0 (nest-accelerate)\r\nAccept: text/html,*/*;q=0.8\r\n\
+pub const BROWSER: &str = "User-Agent: Mozilla/5.0 (nest-accelerate)\r\nAccept: text/html,*/*;q=0.8\r\n\
     Accept-Language: en\r\nAccept-Encoding: gzip, deflate, br\r\nConnection: keep-alive\r\n";
-const PLAIN: &str = "User-Agent: nest-accelerate\r\n";
+/// Those of a plain client.
+pub const PLAIN: &str = "User-Agent: nest-accelerate\r\n";
 
 /// Fields that say that another client, or the same one later, may get another answer.
 const VARYING: [&str; 8] = [
@@ -51,13 +52,14 @@ pub fn prepare(
     if first.body != file || second.body != file {
         return Err("the server's answer is not the file".to_owned());
     }
+    let lasting = |answer| lasting(answer, "200 OK");
     let lines = agreed(&[lasting(&first)?, lasting(&second)?, lasting(&third)?]);
     compose(&lines.ok_or("the server's answers differ")?, file)
 }
 
 /// The lines in which all answers agree; nothing if they differ in more than what is said of the
 /// connection, which HTTP/1.1 keeps open by itself.
-fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
+pub fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
     let same = |answers: &[Vec<String>]| answers.windows(2).all(|pair| pair[0] == pair[1]);
     if same(answers) {
         return answers.first().cloned();
@@ -76,10 +78,10 @@ fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
 }
 
 /// The lines of an answer that every client gets, without those of one connection. The value of `Date` is
-/// left out.
-fn lasting(answer: &Answer) -> Result<Vec<String>, String> {
+/// left out. An answer with another status is an error.
+pub fn lasting(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
     let status = answer.lines.first().map_or("", String::as_str);
-    if status != "HTTP/1.1 200 OK" {
+    if status.strip_prefix("HTTP/1.1 ") != Some(wanted) {
         return Err(format!("the server answers {status}"));
     }
     for name in VARYING {
@@ -115,7 +117,8 @@ fn lasting(answer: &Answer) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
+/// The answer of these lines and this body.
+pub fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
     let (mut head, mut date) = (String::new(), 0);
     for line in lines {
         if line == "Date" {
@@ -159,7 +162,7 @@ mod tests {
     fn the_answer_keeps_the_servers_fields_in_order() {
         let given = "Server: x\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nKeep-Alive: max=3\r\n\
             Cache-Control: max-age=60\r\nExpires: Sun, 06 Nov 1994 08:50:37 GMT\r\nETag: \"a\"";
-        let lines = lasting(&answer(given)).unwrap();
+        let lines = lasting(&answer(given), "200 OK").unwrap();
         let made = compose(&lines, b"body").unwrap();
         let text = String::from_utf8(made.bytes.clone()).unwrap();
         assert_eq!(
@@ -173,7 +176,7 @@ mod tests {
 
     #[test]
     fn answers_may_differ_in_what_they_say_of_the_connection() {
-        let of = |fields| lasting(&answer(fields)).unwrap();
+        let of = |fields| lasting(&answer(fields), "200 OK").unwrap();
         let plain = of("Server: x");
         let told = of("Server: x\r\nKeep-Alive: timeout=5\r\nConnection: Keep-Alive");
         assert_eq!(agreed(&[plain.clone(), told.clone()]), Some(plain.clone()));
@@ -190,8 +193,9 @@ mod tests {
             "Connection: close",
             "Expires: Sun, 06 Nov 1994 08:50:37 GMT",
         ] {
-            assert!(lasting(&answer(field)).is_err(), "{field}");
+            assert!(lasting(&answer(field), "200 OK").is_err(), "{field}");
         }
-        assert!(lasting(&answer("Content-Length: 1")).is_ok());
+        assert!(lasting(&answer("Content-Length: 1"), "200 OK").is_ok());
+        assert!(lasting(&answer("Content-Length: 1"), "304 Not Modified").is_err());
     }
 }

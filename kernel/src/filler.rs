@@ -12,12 +12,12 @@ use aya::maps::{MapData, RingBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::cgroup::Group;
+use crate::conditions::Unchanged;
 use crate::files::{Identity, Unfit, find};
 use crate::fill::prepare;
 use crate::origin::Origin;
-
 use crate::server;
-use crate::shape::{BLOCK, BLOCKS, HEAD, NAME, Name, parts};
+use crate::shape::{BLOCK, BLOCKS, HEAD, Name, parts, question};
 use crate::shared::{Phase, Shared, locked};
 
 /// So long a name is left alone after its file or its answer did not fit.
@@ -45,17 +45,18 @@ pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
         );
         paused.retain(|_, until| *until > Instant::now());
         while let Some(item) = ring.next() {
-            let Ok(name) = <Name>::try_from(&item[..item.len().min(NAME)]) else {
+            let asked = question(&item);
+            drop(item);
+            let Some((name, conditional)) = asked else {
                 continue;
             };
-            drop(item);
             if ended() {
                 return;
             }
             if paused.contains_key(&name) {
                 continue;
             }
-            if let Err(reason) = fill(shared, &name) {
+            if let Err(reason) = fill(shared, &name, conditional) {
                 shared.refuse(reason);
                 if paused.len() < PAUSED {
                     paused.insert(name, Instant::now() + PAUSE);
@@ -74,8 +75,8 @@ impl AsFd for RingFd<'_> {
     }
 }
 
-/// Puts the answer of a name in, if its file can be one.
-fn fill(shared: &Shared, name: &Name) -> Result<(), String> {
+/// Puts the answer of a name in, if its file can be one; `conditional`: with its 304, if it has one.
+fn fill(shared: &Shared, name: &Name, conditional: bool) -> Result<(), String> {
     let Some((host, path)) = parts(name) else {
         return Ok(());
     };
@@ -83,7 +84,7 @@ fn fill(shared: &Shared, name: &Name) -> Result<(), String> {
         return Err("its host has no folder".to_owned());
     };
     let lock = || locked(&shared.cache);
-    if lock().has(name) {
+    if lock().has(name, conditional) {
         return Ok(());
     }
     let limit = BLOCK * BLOCKS - HEAD;
@@ -104,8 +105,19 @@ fn fill(shared: &Shared, name: &Name) -> Result<(), String> {
     if prepared.weak && found.identity.recent() {
         return Err("its ETag is weak for the moment".to_owned());
     }
+    let unchanged = if conditional {
+        Unchanged::learn(&mut origin, host, path, &prepared)
+    } else {
+        Unchanged::default()
+    };
     let mut cache = lock();
-    cache.put(*name, &prepared, found.path.clone(), found.identity.clone())?;
+    cache.put(
+        *name,
+        &prepared,
+        &unchanged,
+        found.path.clone(),
+        found.identity.clone(),
+    )?;
     // A change between the first look and now may have had no event.
     if Identity::now(&found.path).as_ref() != Some(&found.identity) {
         cache.remove(name)?;

@@ -6,6 +6,7 @@
 
 mod cache;
 mod cgroup;
+mod conditions;
 mod control;
 mod date;
 mod exporter;
@@ -14,6 +15,7 @@ mod files;
 mod fill;
 mod filler;
 mod follow;
+mod gate;
 mod load;
 mod log;
 mod options;

@@ -44,8 +44,9 @@ impl Log {
             .and_then(|name| parts(name))
             .map_or("-", |(_, path)| path);
         let method = if record.head { "HEAD" } else { "GET" };
+        let status = if record.unchanged { 304 } else { 200 };
         self.text.push_str(&format!(
-            "{} - - [{}] \"{method} {path} HTTP/1.1\" 200 {}\n",
+            "{} - - [{}] \"{method} {path} HTTP/1.1\" {status} {}\n",
             record.address,
             date::log(date::now()),
             record.bytes

@@ -95,6 +95,9 @@ impl Origin {
         limit: usize,
     ) -> Result<Answer, String> {
         let mut answer = self.head(method, host, path, fields)?;
+        if answer.status() == Some(304) {
+            return Ok(answer);
+        }
         let until = Instant::now() + LIMIT;
         let length = answer.field("content-length").map(str::parse::<usize>);
         let Some(Ok(length)) = length else {
@@ -128,6 +131,11 @@ impl Origin {
 }
 
 impl Answer {
+    /// The status, if the first line has one.
+    pub fn status(&self) -> Option<u16> {
+        self.lines.first()?.split(' ').nth(1)?.parse().ok()
+    }
+
     /// The value of a field, given by its name in lower case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.lines.iter().skip(1).find_map(|line| {

@@ -55,7 +55,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         let listed = fs::read_dir(folder);
         listed.map_err(|e| Failure::io(format!("cannot read {}", folder.display()), &e))?;
     }
-    let control = Control::listen(&options.state)?;
+    let mut control = Control::listen(&options.state)?;
     let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
     let signals = signals()?;
@@ -90,7 +90,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let mut child = server::start(&options.server, &group)?;
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| filler::work(&shared, &group, ring));
-        let ended = keeper.keep(&mut child, &control, exporter.as_mut(), &signals);
+        let ended = keeper.keep(&mut child, &mut control, exporter.as_mut(), &signals);
         shared.ended.store(true, Ordering::SeqCst);
         ended
     });
@@ -142,7 +142,7 @@ impl Keeper<'_> {
     fn keep(
         &mut self,
         child: &mut Child,
-        control: &Control,
+        control: &mut Control,
         mut exporter: Option<&mut Exporter>,
         signals: &Receiver<i32>,
     ) -> Result<ExitStatus, Failure> {
@@ -160,15 +160,16 @@ impl Keeper<'_> {
             if let Some(signal) = signals.try_iter().find(|signal| *signal != SIGCHLD) {
                 self.forward(signal, child)?;
             }
-            control.serve(|question| self.answer(question));
+            let say = self.say;
+            control.serve(|question| self.answer(question), say);
             if let Some(exporter) = exporter.as_deref_mut() {
-                exporter.serve(&|| self.status().metrics());
+                exporter.serve(&|| self.status().metrics(), say);
             }
             let timeout = Timespec::try_from(TURN).ok();
-            let mut waits = vec![
-                PollFd::new(control, PollFlags::IN),
-                PollFd::new(&*changes, PollFlags::IN),
-            ];
+            let mut waits = vec![PollFd::new(&*changes, PollFlags::IN)];
+            if control.accepts() {
+                waits.push(PollFd::new(&*control, PollFlags::IN));
+            }
             if let Some(exporter) = exporter.as_deref().filter(|e| e.accepts()) {
                 waits.push(PollFd::new(exporter, PollFlags::IN));
             }

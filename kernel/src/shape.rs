@@ -14,7 +14,9 @@ pub const BLOCK: usize = 1024;
 /// See `BLOCK`.
 pub const BLOCKS: usize = 32;
 /// An entry.
-pub const ENTRY: usize = 24 + 4 * BLOCKS;
+pub const ENTRY: usize = 56 + 4 * BLOCKS;
+/// What a program reads and writes at once; the 304 of an entry begins at a multiple of it.
+pub const PIECE: usize = 64;
 /// A record of the access log.
 const RECORD: usize = 48;
 /// The head of an answer is at most so long: the date is written into its first bytes.
@@ -32,6 +34,47 @@ pub fn parts(name: &[u8]) -> Option<(&str, &str)> {
     Some((host, path))
 }
 
+/// A question of the programs: the name, and whether its 304 is asked for as well.
+pub fn question(bytes: &[u8]) -> Option<(Name, bool)> {
+    let name = Name::try_from(bytes.get(..NAME)?).ok()?;
+    Some((name, number(bytes, NAME)? != 0))
+}
+
+/// The conditional requests that a server answers with 304, as bits of `Conditions::forms`.
+pub mod form {
+    /// The server was asked about the others.
+    pub const ASKED: u32 = 1;
+    /// `If-None-Match: "x"`
+    pub const STRONG: u32 = 2;
+    /// `If-None-Match: W/"x"`
+    pub const WEAK: u32 = 4;
+    /// `If-None-Match` with several tags.
+    pub const LIST: u32 = 8;
+    /// `If-None-Match: *`
+    pub const ANY: u32 = 16;
+    /// `If-Modified-Since` with the date in `Last-Modified`.
+    pub const SINCE: u32 = 32;
+    /// The same date beside `If-None-Match`.
+    pub const BESIDE: u32 = 64;
+}
+
+/// How conditional requests for an answer are answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// See `form`; 0: the server was not asked.
+    pub forms: u32,
+    /// Where the `ETag` is in the head of the answer, and its length, from quote to quote.
+    pub tag: (u32, u32),
+    /// Where the value of `Last-Modified` is in the head.
+    pub since: u32,
+    /// Where the 304 is, behind the answer.
+    pub start: u32,
+    /// Its bytes.
+    pub size: u32,
+    /// Where the date is in it; 0: nowhere.
+    pub date: u32,
+}
+
 /// A prepared answer, apart from its bytes.
 #[derive(Debug)]
 pub struct Entry {
@@ -43,6 +86,8 @@ pub struct Entry {
     pub head: u32,
     /// Where the date is in it; 0: nowhere.
     pub date: u32,
+    /// How conditional requests are answered.
+    pub conditions: Conditions,
     /// Where the bytes are.
     pub blocks: Vec<u32>,
 }
@@ -56,8 +101,16 @@ impl Entry {
         put(4, self.size);
         put(8, self.head);
         put(12, self.date);
+        let conditions = &self.conditions;
+        put(24, conditions.forms);
+        put(28, conditions.tag.0);
+        put(32, conditions.tag.1);
+        put(36, conditions.since);
+        put(40, conditions.start);
+        put(44, conditions.size);
+        put(48, conditions.date);
         for (i, block) in self.blocks.iter().take(BLOCKS).enumerate() {
-            put(24 + 4 * i, *block);
+            put(56 + 4 * i, *block);
         }
         out
     }
@@ -89,6 +142,8 @@ pub struct Record {
     pub generation: u32,
     /// The request was HEAD.
     pub head: bool,
+    /// The answer is 304.
+    pub unchanged: bool,
     /// How many bytes were sent.
     pub bytes: u32,
 }
@@ -115,17 +170,19 @@ impl Record {
             address,
             index: number(bytes, 32)?,
             generation: number(bytes, 36)?,
-            head: number(bytes, 40)? != 0,
+            head: number(bytes, 40)? & 1 != 0,
+            unchanged: number(bytes, 40)? & 2 != 0,
             bytes: number(bytes, 44)?,
         })
     }
 }
 
 /// What the programs count, in their order: the name in metrics, what it is.
-pub const COUNTS: [(&str, &str); 12] = [
+pub const COUNTS: [(&str, &str); 13] = [
     ("connections", "Connections of the port"),
     ("answers", "Requests that the kernel answered"),
     ("answer_bytes", "Bytes of these answers"),
+    ("unchanged", "Answers among them that say 304 Not Modified"),
     (
         "passed",
         "Requests that the server got and whose answer was followed",
@@ -157,7 +214,7 @@ pub const COUNTS: [(&str, &str); 12] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{ENTRY, Entry, NAME, Record, parts, used};
+    use super::{Conditions, ENTRY, Entry, NAME, Record, parts, question, used};
 
     #[test]
     fn an_entry_has_the_layout_of_the_programs() {
@@ -166,6 +223,14 @@ mod tests {
             size: 2,
             head: 3,
             date: 4,
+            conditions: Conditions {
+                forms: 7,
+                tag: (8, 9),
+                since: 10,
+                start: 11,
+                size: 12,
+                date: 13,
+            },
             blocks: vec![5, 6],
         };
         let bytes = entry.bytes();
@@ -174,7 +239,10 @@ mod tests {
             .chunks(4)
             .map(|c| u32::from_ne_bytes(c.try_into().unwrap()))
             .collect();
-        assert_eq!(words[..8], [1, 2, 3, 4, 0, 0, 5, 6]);
+        assert_eq!(
+            words[..16],
+            [1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 11, 12, 13, 0, 5, 6]
+        );
         assert_eq!(used(&bytes), 0);
     }
 
@@ -187,7 +255,11 @@ mod tests {
         bytes[44..48].copy_from_slice(&500u32.to_ne_bytes());
         let record = Record::read(&bytes).unwrap();
         assert_eq!(record.address.to_string(), "10.0.0.1");
-        assert_eq!((record.index, record.bytes, record.head), (7, 500, false));
+        assert_eq!((record.index, record.bytes), (7, 500));
+        assert_eq!((record.head, record.unchanged), (false, false));
+        bytes[40] = 3;
+        let record = Record::read(&bytes).unwrap();
+        assert_eq!((record.head, record.unchanged), (true, true));
         assert_eq!(Record::read(&bytes[..40]), None);
     }
 
@@ -197,5 +269,11 @@ mod tests {
         name[..4].copy_from_slice(b"host");
         name[40..42].copy_from_slice(b"/a");
         assert_eq!(parts(&name), Some(("host", "/a")));
+        let mut asked = [0u8; NAME + 4];
+        asked[..NAME].copy_from_slice(&name);
+        assert_eq!(question(&asked), Some((name, false)));
+        asked[NAME] = 1;
+        assert_eq!(question(&asked), Some((name, true)));
+        assert_eq!(question(&name), None);
     }
 }

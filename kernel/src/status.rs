@@ -85,13 +85,14 @@ mod tests {
         let status = Status {
             port: 80,
             phase: "on".to_owned(),
-            counts: (1..=12).collect(),
+            counts: (1..=13).collect(),
             refused: [("a \"b\"".to_owned(), 3)].into(),
             ..Status::default()
         };
         let text = status.text();
         assert!(text.starts_with("port 80: on\n"));
         assert!(text.contains("           2  Requests that the kernel answered\n"));
+        assert!(text.contains("           4  Answers among them that say 304 Not Modified\n"));
         let metrics = status.metrics();
         assert!(metrics.contains("\nnest_kernel_answers_total 2\n"));
         assert!(metrics.contains("nest_kernel_left_total{reason=\"a \\\"b\\\"\"} 3\n"));

@@ -176,7 +176,8 @@ def answer(client, method='GET'):
         data += more
     head, _, body = data.partition(b'\r\n\r\n')
     length = re.search(rb'\r\nContent-Length: (\d+)', head)
-    wanted = int(length[1]) if length and method != 'HEAD' else 0
+    bodyless = method == 'HEAD' or head.startswith(b'HTTP/1.1 304 ')
+    wanted = int(length[1]) if length and not bodyless else 0
     while len(body) < wanted:
         more = client.recv(65536)
         if not more:

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -25,6 +26,7 @@ import fuzz
 import servers
 from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
                          until)
+from conditions import unchanged
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -388,7 +390,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '16 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '17 families\n')
 
 
 def exported(folder):
@@ -428,6 +430,51 @@ def exported(folder):
     return ''
 
 
+def exhausted(folder):
+    """Without descriptors, nest says once that it accepts no clients, sleeps, and accepts them later."""
+    address = f'127.0.0.1:{free_port()}'
+    host, port = address.split(':')
+    with Site(folder, ['--metrics', address]) as site, contextlib.ExitStack() as clients:
+        process = f'/proc/{site.process.pid}'
+
+        def slept():
+            with open(f'{process}/task/{site.process.pid}/status', encoding='ascii') as file:
+                return int(re.search(r'\nvoluntary_ctxt_switches:\s*(\d+)', file.read())[1])
+
+        def seconds():
+            with open(f'{process}/task/{site.process.pid}/stat', encoding='ascii') as file:
+                fields = file.read().rpartition(')')[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+        def waits(times):
+            """Waits until nest's main thread has slept so often; the seconds that it took of a CPU."""
+            first, took = slept(), seconds()
+            until('nest sleeps', lambda: slept() >= first + times)
+            return seconds() - took
+
+        usual = waits(30)
+        limits = resource.prlimit(site.process.pid, resource.RLIMIT_NOFILE)
+        # Below the lowest free number, whichever descriptors are open.
+        used = {int(name) for name in os.listdir(f'{process}/fd')}
+        free = next(number for number in range(len(used) + 1) if number not in used)
+        resource.prlimit(site.process.pid, resource.RLIMIT_NOFILE, (free, limits[1]))
+        clients.enter_context(socket.create_connection((host, port), WAIT))
+        clients.enter_context(socket.socket(socket.AF_UNIX)).connect(site.state)
+        places = (address, site.state)
+        for place in places:
+            until(f'nest says that {place} is closed', lambda place=place: f'clients at {place}: too' in site.said())
+        took = waits(30)
+        if took > usual * 5 + 0.5:
+            raise Failed(f'30 turns took {took:.2f} s of a CPU, {usual:.2f} s before')
+        for place in places:
+            same(f'how often it is said of {place}', site.said().count(f'clients at {place}: '), 1)
+        resource.prlimit(site.process.pid, resource.RLIMIT_NOFILE, limits)
+        with urllib.request.urlopen(f'http://{address}/metrics', timeout=WAIT) as got:
+            same('on', 'nest_kernel_on 1\n' in got.read().decode(), True)
+        site.ask('status')
+    return f'{took:.2f} s of a CPU in 30 turns, {usual:.2f} s before'
+
+
 def converse(folder, name, count):
     """Random conversations with a server; all must be right, and enough of them answered by the kernel."""
     site = Site(folder, server=fuzz.SERVERS[name])
@@ -463,8 +510,8 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported, segments,
-         conversations, others]
+TESTS = [kept, unchanged, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported,
+         exhausted, segments, conversations, others]
 
 
 def main():
