@@ -235,6 +235,7 @@ pub fn resolve(
         others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
         encrypted_headers(spec, machine.features, out);
+        encrypted_addresses(spec, machine.features, out);
     }
     machine
 }
@@ -252,6 +253,32 @@ fn encrypted_headers(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>)
             Diagnostic::new(nest_diag::Code::E0604, span, what).help(
                 "let the proxy decrypt, or pass on what is encrypted without the word `proxy`",
             ),
+        );
+    }
+}
+
+/// E0602: an address says `tls`, and nothing can encrypt. E0604: filters would come before the handshake.
+fn encrypted_addresses(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
+    let word = spec.decls.iter().find_map(|decl| match decl {
+        Decl::Option(option) if option.name.text == "listen" => {
+            option.values.iter().find(|w| w.text == options::ENCRYPTED)
+        }
+        _ => None,
+    });
+    let Some(word) = word else {
+        return;
+    };
+    if !features.contains(Feature::Tls) {
+        let what = "the word `tls` of `listen` needs a certificate";
+        out.push(
+            Diagnostic::new(nest_diag::Code::E0602, word.span, what)
+                .help("add %option tls CERT KEY, or %option tls none if its configuration names the files"),
+        );
+    } else if features.contains(Feature::Filters) {
+        let what = "`%filter` and the word `tls` of `listen` exclude each other";
+        out.push(
+            Diagnostic::new(nest_diag::Code::E0604, word.span, what)
+                .help("without the word, filters that read no messages may stand before `tls`"),
         );
     }
 }

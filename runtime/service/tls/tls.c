@@ -264,6 +264,11 @@ int nest__tls_serve(void) {
 }
 
 void nest__tls_renewed(void) {
+    if (tls_text() == NULL && nest__listen_encrypts()) {
+        nest__say(
+            "tls: a listener says tls, so its certificates stay until the server starts anew");
+        return;
+    }
     (void)tls_use();
 }
 
