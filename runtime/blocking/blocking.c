@@ -462,7 +462,7 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
     struct nest__stop_session stop = {0};
     uint32_t letters = 0; /* handed over since the last look at the connection */
     blocking_was_cut = false;
-    if (NEST__TLS && nest__tls_wanted()) {
+    if (NEST__TLS && nest__tls_wanted(arrival->listener)) {
         s->work = NULL;
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
         nest__filters_open(s);

@@ -35,7 +35,8 @@ bool nest__tls_holds_output(const struct nest__chan *);
 bool nest__tls_bye(const struct nest__chan *);
 
 /* -- service/tls supplies */
-bool nest__tls_wanted(void);    /* connections are encrypted from their beginning */
+/* Connections of this listener are encrypted from their beginning. */
+bool nest__tls_wanted(uint8_t listener);
 uint32_t nest__tls_limit(void); /* how long a handshake may take, in ms */
 
 #endif

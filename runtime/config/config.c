@@ -323,6 +323,34 @@ static void config_exclude(void) {
               listen->origin[0] != '\0' ? listen->origin : "built in");
 }
 
+/* Without a certificate an address that says tls could not be served. */
+static void config_encrypted(void) {
+    const struct nest__setting *tls = NULL, *listen = NULL;
+    for (unsigned i = 0; i < nest__option_count; i++) {
+        if (nest__options[i].value == &nest__config.tls) {
+            tls = &config_next[i];
+        } else if (nest__options[i].value == &nest__config.listen) {
+            listen = &config_next[i];
+        }
+    }
+    if (tls == NULL || listen == NULL || listen->value.text == NULL ||
+        (tls->value.text != NULL && strcmp(tls->value.text, "none") != 0)) {
+        return;
+    }
+    struct nest__endpoint all[NEST__LISTEN_MAX];
+    char reason[NEST__ENDPOINT_REASON];
+    int count = nest__endpoints(listen->value.text, 0, all, reason);
+    for (int i = 0; i < count; i++) {
+        if (all[i].encrypted) {
+            config_faults++;
+            nest__say("%s: listen %.100s tls needs a certificate, but option tls is none; set "
+                      "tls to CERT KEY",
+                      listen->origin[0] != '\0' ? listen->origin : "built in", all[i].name);
+            return;
+        }
+    }
+}
+
 static void config_initial(void) {
     char reason[NEST__VALUE_REASON];
     for (unsigned i = 0; i < nest__option_count; i++) {
@@ -350,6 +378,7 @@ struct nest__setting *nest__settings_read(void) {
     config_arguments(config_from.count, config_from.arguments, &request, NULL);
     if (config_faults == 0) {
         config_exclude();
+        config_encrypted();
     }
     config_next = NULL;
     if (config_faults > 0) {

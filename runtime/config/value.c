@@ -260,7 +260,8 @@ int nest__value_read(const struct nest__option *option, const char *text, struct
         if (count < 0) {
             return count;
         }
-        if (option->most == 1 && count > 0 && (count > 1 || all[0].systemd)) {
+        if (option->most == 1 && count > 0 &&
+            (count > 1 || all[0].systemd || all[0].proxied || all[0].encrypted)) {
             snprintf(reason, NEST__VALUE_REASON, "'%.100s' is not one address, such as %s", text,
                      "127.0.0.1:9100, [::1]:9100, *:9100 or unix:/path");
             return -EINVAL;

@@ -99,8 +99,39 @@ static const char *endpoint_proxied(struct nest__endpoint *address) {
     if (address == NULL || address->proxied) {
         return "must follow an address, once";
     }
+    if (address->encrypted) {
+        return "cannot follow the same address as 'tls': a header would come before the handshake";
+    }
     address->proxied = true;
     return NULL;
+}
+
+/* "tls" follows the address. Returns why it may not, or NULL. */
+static const char *endpoint_encrypted(struct nest__endpoint *address) {
+    if (!NEST__TLS) {
+        return "needs a server that can encrypt: write %option tls CERT KEY in its specification, "
+               "or build it with nest build --tls";
+    }
+    if (address == NULL || address->encrypted) {
+        return "must follow an address, once";
+    }
+    if (address->proxied) {
+        return "cannot follow the same address as 'proxy': a header would come before the "
+               "handshake";
+    }
+    address->encrypted = true;
+    return NULL;
+}
+
+/* A word about the address before it. Returns 1; 0: it is none; -EINVAL and the reason. */
+static int endpoint_word(const char *text, size_t n, struct nest__endpoint *address, char *reason) {
+    bool proxied = n == 5 && memcmp(text, "proxy", n) == 0;
+    bool encrypted = n == 3 && memcmp(text, "tls", n) == 0;
+    if (!proxied && !encrypted) {
+        return 0;
+    }
+    const char *wrong = proxied ? endpoint_proxied(address) : endpoint_encrypted(address);
+    return wrong == NULL ? 1 : endpoint_refuse(reason, proxied ? "proxy" : "tls", wrong);
 }
 
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NEST__LISTEN_MAX],
@@ -115,11 +146,11 @@ int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NE
     }
     for (text += strspn(text, " \t"); *text != '\0'; text += strspn(text, " \t")) {
         size_t n = strcspn(text, " \t");
-        if (n == 5 && memcmp(text, "proxy", n) == 0) {
-            const char *wrong = endpoint_proxied(count > 0 ? &to[count - 1] : NULL);
-            if (wrong != NULL) {
-                return endpoint_refuse(reason, "proxy", wrong);
-            }
+        int word = endpoint_word(text, n, count > 0 ? &to[count - 1] : NULL, reason);
+        if (word < 0) {
+            return word;
+        }
+        if (word == 1) {
             text += n;
             continue;
         }

@@ -15,6 +15,7 @@ struct nest__endpoint {
     uint8_t kind;    /* enum nest__address_kind */
     bool systemd;    /* sockets from systemd, whose addresses are not known yet */
     bool proxied;    /* "proxy" follows: connections begin with the header of a proxy */
+    bool encrypted;  /* "tls" follows: connections begin with a handshake */
     bool everywhere; /* "*": IPv6 and IPv4 on one socket; only IPv4 on systems without IPv6 */
     socklen_t length;
     union {
@@ -29,8 +30,8 @@ struct nest__endpoint {
  * and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
                          char reason[NEST__ENDPOINT_REASON]);
-/* Parses a list of addresses in order; "proxy" may follow each. If it is NULL, uses all interfaces
- * with this port. Returns the number of addresses, or -EINVAL and the reason. */
+/* Parses a list of addresses in order; "proxy" or "tls" may follow each. If it is NULL, uses all
+ * interfaces with this port. Returns the number of addresses, or -EINVAL and the reason. */
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint[NEST__LISTEN_MAX],
                     char reason[NEST__ENDPOINT_REASON]);
 

@@ -231,6 +231,10 @@ int nest__listen_arm(bool on) {
 int nest__take_prepare(bool given) {
     (void)given; /* filters poll, and the socket of another program is only left */
     for (unsigned i = 0; i < nest__listener_count; i++) {
+        if (nest__listeners[i].tls == NEST__LISTEN_TLS) {
+            nest__say("cannot listen: the word 'tls' is not for servers with filters");
+            return -EINVAL;
+        }
         if (nest__listeners[i].proxied) {
             nest__say(
                 "cannot listen: the word 'proxy' is not for servers with filters, which would "

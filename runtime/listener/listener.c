@@ -32,6 +32,10 @@ static int listener_open_all(void) {
         nest__say("cannot listen: %s", reason);
         return count;
     }
+    bool said = false;
+    for (int i = 0; i < count; i++) {
+        said = said || addresses[i].encrypted;
+    }
     for (int i = 0; i < count; i++) {
         unsigned first = nest__listener_count;
         int error =
@@ -41,6 +45,9 @@ static int listener_open_all(void) {
         }
         for (unsigned opened = first; opened < nest__listener_count; opened++) {
             nest__listeners[opened].proxied = addresses[i].proxied;
+            nest__listeners[opened].tls = !said                    ? NEST__LISTEN_UNSAID
+                                          : addresses[i].encrypted ? NEST__LISTEN_TLS
+                                                                   : NEST__LISTEN_CLEAR;
         }
     }
     return 0;
@@ -60,6 +67,14 @@ int nest__listen_open(void) {
         nest__listen_close();
     }
     return error;
+}
+
+bool nest__listen_encrypts(void) {
+    bool any = false;
+    for (unsigned i = 0; i < nest__listener_count; i++) {
+        any = any || nest__listeners[i].tls == NEST__LISTEN_TLS;
+    }
+    return any;
 }
 
 void nest__listener_unlink(unsigned index) {

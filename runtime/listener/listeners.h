@@ -12,11 +12,19 @@
 
 struct nest__arrival; /* seam.h */
 
+/* Whether connections of a listener are encrypted, as the word tls of option listen says. */
+enum nest__listen_tls {
+    NEST__LISTEN_UNSAID, /* it follows no address: as option tls and the actions say */
+    NEST__LISTEN_CLEAR,  /* it follows other addresses only: from their beginning in clear */
+    NEST__LISTEN_TLS     /* from their beginning encrypted */
+};
+
 struct nest__listener {
     int fd;
     uint8_t kind;
     bool given;   /* by systemd or inetd: never shut down, its queue is left for the next server */
     bool proxied; /* its connections begin with the header of a proxy */
+    uint8_t tls;  /* enum nest__listen_tls */
     char name[112]; /* "127.0.0.1:8080", "[::]:8080", "unix:/path" */
 };
 extern struct nest__listener nest__listeners[NEST__LISTEN_MAX];
@@ -24,6 +32,7 @@ extern unsigned nest__listener_count;
 /* Opens all listeners of nest__config. Returns 0, or -errno after a message. If there are several
  * listeners, or given ones, accept does not block from here on. */
 int nest__listen_open(void);
+bool nest__listen_encrypts(void);   /* a listener is NEST__LISTEN_TLS */
 void nest__listen_close(void);      /* closes all; removes the files of the Unix sockets it made */
 int nest__listen_nonblocking(void); /* for models that poll: accept never blocks; 0 or -errno */
 /* A stop: new clients are refused, and threads that wait in take or take_any wake. Clients in the

@@ -22,7 +22,7 @@ static void shake_wait(nest_session *s) {
 }
 
 bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
-    if (!nest__tls_wanted()) {
+    if (!nest__tls_wanted(arrival->listener)) {
         return false;
     }
     s->work = NULL;

@@ -29,6 +29,7 @@ from support.expect import WAIT, same, until                                # no
 from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
+import addresses                                                            # noqa: E402
 import mail                                                                 # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
@@ -566,7 +567,7 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES, ''), (UPGRADE, LATER, 'later-')):
+            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 if text == SPEC:
                     built(nest, model, METERED, Case(exe, folder, report.note).metered)
@@ -574,7 +575,7 @@ def main():
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
-            for name, case in mail.CASES:
+            for name, case in mail.CASES + addresses.MAIL:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
     return report.close()
 

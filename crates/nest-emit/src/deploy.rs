@@ -3,7 +3,7 @@
 //! Every value in them comes from the machine. Must not know: files, the command line. The same
 //! machine gives the same bytes.
 
-use nest_machine::options::PROXY;
+use nest_machine::options::{ENCRYPTED, PROXY, is_mark};
 use nest_machine::{Feature, Machine, ModelKind};
 
 use crate::OutFile;
@@ -42,7 +42,7 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
     let listen: Vec<String> = initial(m, "listen")
         .split_whitespace()
-        .filter(|address| *address != "systemd" && *address != PROXY)
+        .filter(|address| *address != "systemd" && !is_mark(address))
         .map(str::to_owned)
         .collect();
     if !listen.is_empty() {
@@ -55,13 +55,18 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
 }
 
-/// What follows each address: nothing, or ` proxy`.
-fn proxied(m: &Machine) -> Result<&'static str, Unfit> {
+/// What follows each address: nothing, ` proxy` or ` tls`.
+fn marks(m: &Machine) -> Result<&'static str, Unfit> {
     let words: Vec<&str> = initial(m, "listen").split_whitespace().collect();
-    let marks = words.iter().filter(|word| **word == PROXY).count();
-    match marks {
-        0 => Ok(""),
-        _ if marks * 2 == words.len() => Ok(" proxy"),
+    let count = |mark: &str| words.iter().filter(|word| **word == mark).count();
+    match (count(PROXY), count(ENCRYPTED)) {
+        (0, 0) => Ok(""),
+        (n, 0) if n * 2 == words.len() => Ok(" proxy"),
+        (0, n) if n * 2 == words.len() => Ok(" tls"),
+        (0, _) => Err(
+            "some of its addresses say `tls` and others do not, which the sockets of one unit cannot; \
+                  write the files by hand",
+        ),
         _ => Err(
             "a proxy is in front of some of its addresses only; say `proxy` behind all of them, \
                   or write the files by hand",
@@ -113,7 +118,7 @@ pub fn systemd(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         },
         OutFile {
             path: format!("{name}.service"),
-            text: banner + &service(m, proxied(m)?),
+            text: banner + &service(m, marks(m)?),
         },
     ])
 }
@@ -148,7 +153,7 @@ fn socket(m: &Machine, addresses: &[String]) -> String {
             WantedBy=sockets.target\n"
 }
 
-fn service(m: &Machine, proxied: &str) -> String {
+fn service(m: &Machine, marks: &str) -> String {
     let name = &m.name;
     let clients = u64::from(m.settings.max_clients);
     let (start, kind, input) = if m.features.contains(Feature::Inetd) {
@@ -160,9 +165,9 @@ fn service(m: &Machine, proxied: &str) -> String {
         )
     } else {
         (
-            match proxied {
+            match marks {
                 "" => format!("/usr/local/bin/{name} --set listen=systemd"),
-                _ => format!("/usr/local/bin/{name} --set 'listen=systemd{proxied}'"),
+                _ => format!("/usr/local/bin/{name} --set 'listen=systemd{marks}'"),
             },
             "notify",
             "WatchdogSec=30\n",
@@ -321,7 +326,7 @@ fn place(m: &Machine) -> String {
 
 /// An option that makes the server listen on all addresses of the container, if the specification
 /// names one: that address belongs to the host, or cannot be reached from outside of the container.
-fn everywhere(addresses: &[String], proxied: &str) -> String {
+fn everywhere(addresses: &[String], marks: &str) -> String {
     let all = |address: &str| match port(address) {
         Some(port) => format!("*:{port}"),
         None => address.to_owned(),
@@ -331,7 +336,7 @@ fn everywhere(addresses: &[String], proxied: &str) -> String {
     if wider == addresses {
         return String::new();
     }
-    let wider: Vec<String> = wider.iter().map(|a| format!("{a}{proxied}")).collect();
+    let wider: Vec<String> = wider.iter().map(|a| format!("{a}{marks}")).collect();
     format!(" --set 'listen={}'", wider.join(" "))
 }
 
@@ -374,7 +379,7 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
         .iter()
         .map(|port| format!(" -p {port}:{port}"))
         .collect();
-    let everywhere = everywhere(&addresses, proxied(m)?);
+    let everywhere = everywhere(&addresses, marks(m)?);
     let dockerfile = format!(
         "# {mark} ({version}) from {file} for the {model} model.\n\
          #\n\

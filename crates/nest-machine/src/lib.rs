@@ -9,6 +9,7 @@ mod cmacros;
 mod conditions;
 mod context;
 mod csections;
+mod encryption;
 mod filters;
 pub mod first;
 mod foreign;

@@ -11,7 +11,9 @@ use crate::options;
 use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
-use crate::{cmacros, csections, filters, functions, others, server_code, shared, stages, unused};
+use crate::{
+    cmacros, csections, encryption, filters, functions, others, server_code, shared, stages, unused,
+};
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
 use nest_c::scope;
@@ -237,27 +239,11 @@ pub fn resolve(
         unused::states(spec, &machine, tested, out);
         others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
-        encrypted_headers(spec, machine.features, out);
+        encryption::headers(spec, machine.features, out);
         stages::exclusions(spec, &machine, out);
+        encryption::addresses(spec, machine.features, out);
     }
     machine
-}
-
-/// E0604: a proxy sends its header in clear, before the handshake, which the server would begin with.
-fn encrypted_headers(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
-    let encrypted = features.contains(Feature::Tls) && !features.contains(Feature::StartTls);
-    let listen = spec.decls.iter().find_map(|decl| match decl {
-        Decl::Option(option) if option.name.text == "listen" => Some(option.name.span),
-        _ => None,
-    });
-    if let Some(span) = listen.filter(|_| encrypted && features.contains(Feature::Proxied)) {
-        let what = "`tls` and the word `proxy` of `listen` exclude each other";
-        out.push(
-            Diagnostic::new(nest_diag::Code::E0604, span, what).help(
-                "let the proxy decrypt, or pass on what is encrypted without the word `proxy`",
-            ),
-        );
-    }
 }
 
 /// Features that directives of actions need, and those of functions that any C names.

@@ -213,6 +213,22 @@ fn files_of_encryption_come_in_pairs() {
 }
 
 #[test]
+fn an_encrypted_address_needs_a_certificate_and_no_filter() {
+    let found = said(&format!("%option listen *:80 *:443 tls\n{RULE}"));
+    assert!(
+        found[0].starts_with("E0602 1 `tls` the word `tls` of `listen` needs a certificate"),
+        "{found:?}"
+    );
+    let listen = "%option listen *:80 *:443 tls\n%option tls a.pem a.key";
+    machine(&format!("{listen}\n{RULE}"));
+    let found = said(&format!("{listen}\n%filter pass\n{RULE}"));
+    assert!(
+        found[0].starts_with("E0604 1 `tls` `%filter` and the word `tls` of `listen`"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_header_of_a_proxy_is_not_for_filters() {
     refused(
         "%option listen *:80 proxy\n%filter pass",
@@ -252,7 +268,7 @@ fn proxy_follows_an_address_once() {
     ] {
         let text = format!("%option listen {value}\n{RULE}");
         if wrong {
-            let help = format!("as in {addresses}; the word proxy may follow each");
+            let help = format!("as in {addresses}; the word proxy or tls may follow each");
             let expected = format!("E0602 1 `proxy` `proxy` is not an address; {help}");
             assert_eq!(said(&text), [expected]);
         } else {

@@ -5,8 +5,9 @@
 
 #include <errno.h>
 
-bool nest__tls_wanted(void) {
-    return nest__tls_offered();
+bool nest__tls_wanted(uint8_t listener) {
+    uint8_t said = nest__listeners[listener].tls;
+    return said == NEST__LISTEN_TLS || (said == NEST__LISTEN_UNSAID && nest__tls_offered());
 }
 
 enum nest_tls nest_tls(nest_session *s) {

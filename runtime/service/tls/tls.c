@@ -270,7 +270,13 @@ int nest__tls_serve(void) {
 void nest__tls_renewed(void) {
     tls_then = tls_now.first != NULL ? "; what was read before is still used"
                                      : "; connections are still not encrypted";
-    if (!tls_use()) {
+    bool used = false;
+    if (tls_text() == NULL && nest__listen_encrypts()) {
+        nest__say("tls: an address of listen says tls%s", tls_then);
+    } else {
+        used = tls_use();
+    }
+    if (!used) {
         nest__config_refuse(&nest__config.tls);
     }
 }

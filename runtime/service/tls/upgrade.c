@@ -1,4 +1,5 @@
-/* upgrade.c: a connection becomes encrypted when an action says so.
+/* upgrade.c: a connection becomes encrypted when an action says so, unless its listener has the
+ * word tls.
  *
  * Called by actions. No state. What the client sent before is not its own for certain: somebody
  * between it and the server can add to it. So it is dropped here, and never taken for what comes
@@ -10,8 +11,8 @@
 
 #include <errno.h>
 
-bool nest__tls_wanted(void) {
-    return false;
+bool nest__tls_wanted(uint8_t listener) {
+    return nest__listeners[listener].tls == NEST__LISTEN_TLS;
 }
 
 enum nest_tls nest_tls(nest_session *s) {

@@ -158,7 +158,8 @@ pub const OPTIONS: &[OptionInfo] = &[
             "",
             true,
             "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, \
-             systemd; proxy behind one: its connections begin with a PROXY header",
+             systemd; behind one proxy: its connections begin with a PROXY header; tls: they are encrypted, \
+             and others are not",
         )
     },
     OptionInfo {

@@ -39,7 +39,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
             superfluous(info, decl),
         );
     }
-    let addresses = decl.values.iter().filter(|w| w.text != PROXY).count();
+    let addresses = decl.values.iter().filter(|w| !is_mark(&w.text)).count();
     if matches!(info.value, Value::Addresses) && addresses > 16 {
         return bad(
             decl.name.span,
@@ -161,12 +161,12 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         }
         Value::Addresses => decl.values.iter().enumerate().all(|(i, w)| {
             is_address(&w.text)
-                || (w.text == PROXY && i > 0 && decl.values[i - 1].text != PROXY)
+                || (is_mark(&w.text) && i > 0 && is_address(&decl.values[i - 1].text))
                 || bad(
                     w.span,
                     format!("`{}` is not an address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the word proxy may \
-                     follow each"
+                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the word proxy or \
+                     tls may follow each"
                         .to_string(),
                 )
         }),
@@ -422,6 +422,15 @@ fn per_address(text: &str) -> bool {
 
 /// Behind an address of `listen`: connections begin with a PROXY header.
 pub const PROXY: &str = "proxy";
+
+/// Behind an address of `listen`: connections are encrypted from their beginning.
+pub const ENCRYPTED: &str = "tls";
+
+/// Whether the text is a word about the address of `listen` before it.
+#[must_use]
+pub fn is_mark(text: &str) -> bool {
+    text == PROXY || text == ENCRYPTED
+}
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).
 #[must_use]

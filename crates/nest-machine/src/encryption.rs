@@ -1,0 +1,50 @@
+//! What excludes encryption of a listener's connections.
+//!
+//! Must not know: how connections are encrypted.
+
+use crate::options;
+use nest_diag::{Code, Diagnostic};
+use nest_feature::{Feature, Features};
+use nest_syntax::ast::{Decl, Spec};
+
+/// E0604: a proxy sends its header in clear, before the handshake, which the server would begin with.
+pub fn headers(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
+    let encrypted = features.contains(Feature::Tls) && !features.contains(Feature::StartTls);
+    let listen = spec.decls.iter().find_map(|decl| match decl {
+        Decl::Option(option) if option.name.text == "listen" => Some(option.name.span),
+        _ => None,
+    });
+    if let Some(span) = listen.filter(|_| encrypted && features.contains(Feature::Proxied)) {
+        let what = "`tls` and the word `proxy` of `listen` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, span, what).help(
+                "let the proxy decrypt, or pass on what is encrypted without the word `proxy`",
+            ),
+        );
+    }
+}
+
+/// E0602: an address says `tls`, and nothing can encrypt. E0604: filters would come before the handshake.
+pub fn addresses(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
+    let word = spec.decls.iter().find_map(|decl| match decl {
+        Decl::Option(option) if option.name.text == "listen" => {
+            option.values.iter().find(|w| w.text == options::ENCRYPTED)
+        }
+        _ => None,
+    });
+    let Some(word) = word else {
+        return;
+    };
+    if !features.contains(Feature::Tls) {
+        let what = "the word `tls` of `listen` needs a certificate";
+        out.push(Diagnostic::new(Code::E0602, word.span, what).help(
+            "add %option tls CERT KEY, or %option tls none if its configuration names the files",
+        ));
+    } else if features.contains(Feature::Filters) {
+        let what = "`%filter` and the word `tls` of `listen` exclude each other";
+        out.push(
+            Diagnostic::new(Code::E0604, word.span, what)
+                .help("without the word, filters that read no messages may stand before `tls`"),
+        );
+    }
+}
