@@ -114,7 +114,7 @@ impl Client {
         };
         self.close();
         (self.talk, self.asked, self.answered) = (talk, 0, 0);
-        self.place = Place::default();
+        self.place.begin();
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
         let fd = fd.map_err(refused)?;
@@ -263,7 +263,7 @@ impl Client {
                 Taken::All => break,
                 Taken::Whole(used) => {
                     rest = &rest[used..];
-                    self.place = Place::default();
+                    self.place.begin();
                     self.answered += 1;
                     answers += 1;
                 }
@@ -293,6 +293,7 @@ impl Client {
         Trouble {
             kind,
             talk: talk.shown(self.answered),
+            place: Some((self.talk, self.answered)),
         }
     }
 }

@@ -1,12 +1,14 @@
-//! What a server must answer: bytes, with the parts that vary marked; learnt from several runs.
+//! What a server must answer: bytes, with the parts that vary marked.
 //!
-//! Must not know: sockets, specifications, when an answer is asked for.
+//! Must not know: sockets, specifications, when an answer is asked for, how answers are learnt.
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// These bytes.
     Exact(Vec<u8>),
+    /// Digits. Another piece follows, which does not begin with one.
+    Number,
     /// Any bytes up to the next line feed, which belongs to the next piece.
     Line,
     /// So many bytes.
@@ -15,14 +17,23 @@ pub enum Piece {
 
 /// A line that varies is not longer: a server that sends more without end is found out.
 const LONGEST_LINE: usize = 1 << 16;
+/// The same of a number: 64 bits, and more.
+const LONGEST_NUMBER: usize = 40;
 
-/// A whole answer.
+/// One of the answers that are right: its parts in order.
+pub type Way = Vec<Piece>;
+
+/// A whole answer: one of these. None: nothing is answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expect(pub Vec<Piece>);
+pub struct Expect(pub Vec<Way>);
 
 /// How much of an answer has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place(Vec<Option<At>>);
+
+/// How much of one of the right answers has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+struct At {
     piece: usize,
     offset: usize,
 }
@@ -38,6 +49,13 @@ pub enum Taken {
     Wrong(usize),
 }
 
+impl Place {
+    /// Nothing of the next answer has come.
+    pub fn begin(&mut self) {
+        self.0.clear();
+    }
+}
+
 impl Expect {
     /// An answer without parts that vary.
     #[must_use]
@@ -45,7 +63,7 @@ impl Expect {
         if bytes.is_empty() {
             return Expect::default();
         }
-        Expect(vec![Piece::Exact(bytes.to_vec())])
+        Expect(vec![vec![Piece::Exact(bytes.to_vec())]])
     }
 
     /// Whether nothing is answered.
@@ -54,99 +72,108 @@ impl Expect {
         self.0.is_empty()
     }
 
-    /// Adds an answer that follows at once.
-    pub fn append(&mut self, other: Expect) {
-        for piece in other.0 {
-            match (self.0.last_mut(), piece) {
-                (Some(Piece::Exact(bytes)), Piece::Exact(more)) => bytes.extend(more),
-                (_, piece) => self.0.push(piece),
-            }
-        }
-    }
-
     /// Compares the next bytes.
     pub fn take(&self, at: &mut Place, bytes: &[u8]) -> Taken {
-        let mut used = 0;
-        while let Some(piece) = self.0.get(at.piece) {
-            let rest = &bytes[used..];
-            let (n, done) = match piece {
-                Piece::Exact(wanted) => {
-                    let wanted = &wanted[at.offset..];
-                    let n = wanted.len().min(rest.len());
-                    if wanted[..n] != rest[..n] {
-                        let same = wanted.iter().zip(rest).take_while(|(a, b)| a == b);
-                        return Taken::Wrong(used + same.count());
-                    }
-                    (n, n == wanted.len())
+        if self.is_empty() {
+            return Taken::Whole(0);
+        }
+        if at.0.is_empty() {
+            at.0.resize(self.0.len(), Some(At::default()));
+        }
+        let (mut whole, mut open, mut wrong) = (None, false, 0);
+        for (way, place) in self.0.iter().zip(&mut at.0) {
+            let Some(reached) = place else { continue };
+            match step(way, reached, bytes) {
+                Taken::All => open = true,
+                Taken::Whole(used) => whole = whole.max(Some(used)),
+                Taken::Wrong(offset) => {
+                    wrong = wrong.max(offset);
+                    *place = None;
                 }
-                Piece::Line => match rest.iter().position(|byte| *byte == b'\n') {
-                    Some(n) => (n, true),
-                    None => (rest.len(), false),
-                },
-                Piece::Any(count) => {
-                    let n = (count - at.offset).min(rest.len());
-                    (n, at.offset + n == *count)
-                }
-            };
-            used += n;
-            at.offset += n;
-            if *piece == Piece::Line && at.offset > LONGEST_LINE {
-                return Taken::Wrong(used);
-            }
-            if !done {
-                return Taken::All;
-            }
-            *at = Place {
-                piece: at.piece + 1,
-                offset: 0,
-            };
-        }
-        Taken::Whole(used)
-    }
-
-    /// The answer for all of these, with what varies marked; `None` if its end could not be found.
-    #[must_use]
-    pub fn learn(all: &[&[u8]]) -> Option<Expect> {
-        let first = *all.first()?;
-        if all.iter().all(|other| *other == first) {
-            return Some(Expect::exact(first));
-        }
-        let lines: Vec<Vec<&[u8]>> = all
-            .iter()
-            .map(|text| text.split_inclusive(|byte| *byte == b'\n').collect())
-            .collect();
-        let mut learnt = Expect::default();
-        if lines.iter().any(|some| some.len() != lines[0].len()) {
-            return same_length(all);
-        }
-        for n in 0..lines[0].len() {
-            let variants: Vec<&[u8]> = lines.iter().map(|some| some[n]).collect();
-            if variants.iter().all(|line| *line == variants[0]) {
-                learnt.append(Expect::exact(variants[0]));
-            } else if variants.iter().all(|line| line.ends_with(b"\n")) {
-                learnt.append(varying(&variants));
-            } else {
-                learnt.append(same_length(&variants)?);
             }
         }
-        Some(learnt)
+        match whole {
+            Some(used) => Taken::Whole(used),
+            None if open => Taken::All,
+            None => Taken::Wrong(wrong),
+        }
     }
 }
+
+/// Compares the next bytes with one of the right answers.
+fn step(way: &[Piece], at: &mut At, bytes: &[u8]) -> Taken {
+    let mut used = 0;
+    while let Some(piece) = way.get(at.piece) {
+        let rest = &bytes[used..];
+        let (n, done) = match piece {
+            Piece::Exact(wanted) => {
+                let wanted = &wanted[at.offset..];
+                let n = wanted.len().min(rest.len());
+                if wanted[..n] != rest[..n] {
+                    let same = wanted.iter().zip(rest).take_while(|(a, b)| a == b);
+                    return Taken::Wrong(used + same.count());
+                }
+                (n, n == wanted.len())
+            }
+            Piece::Number => match rest.iter().position(|byte| !byte.is_ascii_digit()) {
+                Some(0) if at.offset == 0 => return Taken::Wrong(used),
+                Some(n) => (n, true),
+                None => (rest.len(), false),
+            },
+            Piece::Line => match rest.iter().position(|byte| *byte == b'\n') {
+                Some(n) => (n, true),
+                None => (rest.len(), false),
+            },
+            Piece::Any(count) => {
+                let n = (count - at.offset).min(rest.len());
+                (n, at.offset + n == *count)
+            }
+        };
+        used += n;
+        at.offset += n;
+        let most = match piece {
+            Piece::Number => LONGEST_NUMBER,
+            Piece::Line => LONGEST_LINE,
+            Piece::Exact(_) | Piece::Any(_) => usize::MAX,
+        };
+        if at.offset > most {
+            return Taken::Wrong(used);
+        }
+        if !done {
+            return Taken::All;
+        }
+        *at = At {
+            piece: at.piece + 1,
+            offset: 0,
+        };
+    }
+    Taken::Whole(used)
+}
+
+/// The number of right answers that are shown.
+const SHOWN_WAYS: usize = 4;
 
 impl std::fmt::Display for Expect {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.is_empty() {
             return f.write_str("nothing");
         }
-        for (n, piece) in self.0.iter().enumerate() {
-            f.write_str(if n == 0 { "" } else { " " })?;
-            match piece {
-                Piece::Exact(bytes) => f.write_str(&literal(bytes))?,
-                Piece::Line => f.write_str("(rest of a line)")?,
-                Piece::Any(count) => write!(f, "({count} bytes)")?,
+        for (n, way) in self.0.iter().take(SHOWN_WAYS).enumerate() {
+            f.write_str(if n == 0 { "" } else { " or " })?;
+            for (n, piece) in way.iter().enumerate() {
+                f.write_str(if n == 0 { "" } else { " " })?;
+                match piece {
+                    Piece::Exact(bytes) => f.write_str(&literal(bytes))?,
+                    Piece::Number => f.write_str("(number)")?,
+                    Piece::Line => f.write_str("(rest of a line)")?,
+                    Piece::Any(count) => write!(f, "({count} bytes)")?,
+                }
             }
         }
-        Ok(())
+        match self.0.len().saturating_sub(SHOWN_WAYS) {
+            0 => Ok(()),
+            more => write!(f, " or {more} others"),
+        }
     }
 }
 
@@ -174,31 +201,9 @@ pub fn literal(bytes: &[u8]) -> String {
     text
 }
 
-/// A line that varies: whole words at its beginning that are always the same remain.
-fn varying(lines: &[&[u8]]) -> Expect {
-    let words = |line: &[u8]| -> Vec<Vec<u8>> {
-        line.chunk_by(|a, b| a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric())
-            .map(<[u8]>::to_vec)
-            .collect()
-    };
-    let all: Vec<Vec<Vec<u8>>> = lines.iter().map(|line| words(line)).collect();
-    let shortest = all.iter().map(Vec::len).min().unwrap_or_default();
-    let same = (0..shortest).take_while(|n| all.iter().all(|some| some[*n] == all[0][*n]));
-    let front: Vec<u8> = all[0][..same.count()].concat();
-    let mut learnt = Expect::exact(&front);
-    learnt.append(Expect(vec![Piece::Line, Piece::Exact(b"\n".to_vec())]));
-    learnt
-}
-
-fn same_length(all: &[&[u8]]) -> Option<Expect> {
-    let length = all.first()?.len();
-    let same = all.iter().all(|other| other.len() == length);
-    same.then(|| Expect(vec![Piece::Any(length)]))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Expect, Place, Taken};
+    use super::{Expect, Piece, Place, Taken};
 
     fn whole(expect: &Expect, bytes: &[u8]) -> Taken {
         let one = expect.take(&mut Place::default(), bytes);
@@ -219,6 +224,10 @@ mod tests {
         one
     }
 
+    fn exact(text: &str) -> Piece {
+        Piece::Exact(text.as_bytes().to_vec())
+    }
+
     #[test]
     fn exact_answers() {
         let expect = Expect::exact(b"ok\n");
@@ -233,27 +242,49 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_vary_are_learnt() {
-        let learnt = |all: &[&str]| {
-            Expect::learn(&all.iter().map(|text| text.as_bytes()).collect::<Vec<_>>())
-        };
-        let expect = learnt(&["at 18, b\nend\n", "at 19, b\nend\n"]).unwrap();
+    fn parts_that_vary() {
+        let line = vec![exact("at "), Piece::Line, exact("\nend\n")];
+        let expect = Expect(vec![line]);
         assert_eq!(whole(&expect, b"at 7, c\nend\n"), Taken::Whole(12));
-        assert_eq!(whole(&expect, b"by 7, c\nend\n"), Taken::Wrong(0));
         assert_eq!(whole(&expect, b"at 7\nEnd\n"), Taken::Wrong(5));
-        let expect = learnt(&["12", "34"]).unwrap();
-        assert_eq!(whole(&expect, b"567"), Taken::Whole(2));
-        assert_eq!(learnt(&["n=9", "n=10"]), None);
+        let number = vec![exact("n "), Piece::Number, exact("\n")];
+        let expect = Expect(vec![number]);
+        assert_eq!(whole(&expect, b"n 123\n"), Taken::Whole(6));
+        assert_eq!(whole(&expect, b"n \n"), Taken::Wrong(2));
+        assert_eq!(whole(&expect, b"n 1x\n"), Taken::Wrong(3));
+        assert_eq!(
+            whole(&Expect(vec![vec![Piece::Any(2)]]), b"567"),
+            Taken::Whole(2)
+        );
     }
 
     #[test]
-    fn an_endless_line_is_wrong() {
-        let all: [&[u8]; 2] = [b"at 1\n", b"at 2\n"];
-        let expect = Expect::learn(&all).unwrap();
+    fn one_of_several_answers() {
+        let expect = Expect(vec![vec![exact("END\n")], vec![exact("VALUE 1\nEND\n")]]);
+        assert_eq!(whole(&expect, b"END\n"), Taken::Whole(4));
+        assert_eq!(whole(&expect, b"VALUE 1\nEND\nEND\n"), Taken::Whole(12));
+        assert_eq!(whole(&expect, b"VALUE 2\n"), Taken::Wrong(6));
+        assert_eq!(expect.to_string(), "\"END\\n\" or \"VALUE 1\\nEND\\n\"");
+        // What was begun is not forgotten between two pieces.
+        let mut at = Place::default();
+        assert_eq!(expect.take(&mut at, b"VAL"), Taken::All);
+        assert_eq!(expect.take(&mut at, b"END\n"), Taken::Wrong(0));
+        at.begin();
+        assert_eq!(expect.take(&mut at, b"END\n"), Taken::Whole(4));
+    }
+
+    #[test]
+    fn an_endless_line_or_number_is_wrong() {
+        let expect = Expect(vec![vec![exact("at "), Piece::Line, exact("\n")]]);
         let mut at = Place::default();
         let piece = vec![b'a'; 1 << 16];
         assert_eq!(expect.take(&mut at, b"at "), Taken::All);
         assert_eq!(expect.take(&mut at, &piece), Taken::All);
         assert_eq!(expect.take(&mut at, &piece), Taken::Wrong(1 << 16));
+        let expect = Expect(vec![vec![Piece::Number, exact("\n")]]);
+        assert_eq!(
+            expect.take(&mut Place::default(), &[b'1'; 41]),
+            Taken::Wrong(41)
+        );
     }
 }

@@ -8,6 +8,7 @@ mod compare;
 mod driver;
 mod expect;
 mod idle;
+mod learn;
 mod plots;
 mod regress;
 mod report;
@@ -21,7 +22,8 @@ pub use compare::{
     ratio, sentence, steady, table,
 };
 pub use driver::{Load, Measured, Moment, drive};
-pub use expect::{Expect, Piece, Place, Taken, literal};
+pub use expect::{Expect, Piece, Place, Taken, Way, literal};
+pub use learn::{Answer, form};
 pub use regress::{Change, chance, changes};
 pub use report::html;
 pub use schedule::{Counted, Pace, Schedule};

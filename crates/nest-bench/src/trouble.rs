@@ -47,6 +47,8 @@ pub struct Trouble {
     pub kind: Kind,
     /// The conversation up to there, in lines; empty: it is about none.
     pub talk: String,
+    /// The numbers of the conversation, and of its request.
+    pub place: Option<(usize, usize)>,
 }
 
 impl From<Kind> for Trouble {
@@ -54,6 +56,7 @@ impl From<Kind> for Trouble {
         Trouble {
             kind,
             talk: String::new(),
+            place: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! in rounds, one after another, until the figures are steady or the time is over. Must not know: how
 //! clients are played, how figures are compared.
 
+mod answers;
 mod outcome;
 mod profile;
 mod servers;
@@ -96,7 +97,7 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     let recipes = recipes(args, &machine)?;
     let bench = Run {
         args,
-        talks: &talks,
+        talks,
         whole: machine.settings.framing == Framing::Message,
         clients: usize::try_from(args.clients).unwrap_or_default(),
     };
@@ -162,6 +163,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
         messages: usize::try_from(args.messages).unwrap_or(1),
         profile: &profile,
         random: words::Random(args.seed),
+        times: 0,
     };
     let mut talks = maker.make()?;
     if talks.is_empty() {
@@ -234,7 +236,7 @@ struct Played {
 /// What all measurements have in common.
 struct Run<'a> {
     args: &'a Bench,
-    talks: &'a [Talk],
+    talks: Vec<Talk>,
     /// Whether a message must arrive in one piece.
     whole: bool,
     clients: usize,
@@ -244,7 +246,7 @@ impl Run<'_> {
     fn load(&self, server: &Server, seconds: f64) -> Load<'_> {
         Load {
             to: server.address,
-            talks: self.talks,
+            talks: &self.talks,
             clients: self.clients,
             idle: usize::try_from(self.args.idle).unwrap_or_default(),
             keep: self.args.keep_alive,

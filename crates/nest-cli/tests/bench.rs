@@ -297,3 +297,39 @@ fn a_profile_chooses_rules_values_and_think_times() {
         .with_status(1)
         .err_has("cannot read none");
 }
+
+/// Answers that tell what the server has done before: how much, for whom, for how long.
+const TELLTALE: &str = "%{\n#include <time.h>\n\
+    static unsigned count, known[26];\nstatic double began;\n\
+    static double seconds(void) {\n    struct timespec now;\n    \
+    clock_gettime(CLOCK_REALTIME, &now);\n    return now.tv_sec + now.tv_nsec / 1e9;\n}\n%}\n%%\n\
+    START { if (began == 0) { began = seconds(); } }\n\
+    \"HELLO\\n\" { count++; $reply(\"hello\\n\"); }\n\
+    \"COUNT\\n\" { $reply(\"hundreds %u of greetings\\n\", count / 100); }\n\
+    \"CLOCK\\n\" { $reply(\"up %d\\n\", (int)((seconds() - began) / 0.3)); }\n\
+    \"ADD \" [a-z] \"\\n\" { $reply(known[*$2 - 'a']++ == 0 ? \"added\\n\" : \"known before\\n\"); }\n";
+
+#[test]
+fn what_a_server_remembers_of_all_clients_is_learnt() {
+    let place = Place::new();
+    place.write("tell.nest", TELLTALE);
+    // Each of them is the same in conversations that are run once, beside few others.
+    let words = "bench tell.nest --models event --clients 8 --time 4s --messages 6";
+    let words: Vec<&str> = words.split(' ').collect();
+    place
+        .nest(&words)
+        .with_status(0)
+        .err_has("conversations with");
+    // What does not depend on it is still compared.
+    let wrong = "$reply(getenv(\"NEST_TRACE_FD\") == NULL ? \"hallo\\n\" : \"hello\\n\")";
+    let text = TELLTALE.replace("$reply(\"hello\\n\")", wrong);
+    let text = text.replace(
+        "#include <time.h>",
+        "#include <stdlib.h>\n#include <time.h>",
+    );
+    place.write("tell.nest", text);
+    place
+        .nest(&words)
+        .with_status(1)
+        .err_has("  expected \"hello\\n\"");
+}

@@ -2,24 +2,25 @@
 //! of the server without sockets.
 //!
 //! A walk grows message by message. Each time the server says in which states it is, and the next
-//! message is one that a rule matches there. All walks are then run several times, in other orders,
-//! beside each other, at another time of day and from another address: parts of answers that differ
-//! are marked, and what depends on other clients is cut off. A profile says which rules are chosen how
-//! often. Must not know: how servers are measured.
+//! message is one that a rule matches there. All walks are then run several times, alone, in other
+//! orders, beside each other, at other times of day and from other addresses, and behind all walks, as
+//! often as this shows something new. A profile says which rules are chosen how often. Must not know:
+//! what is learnt from this, how servers are measured.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nest_bench::{Expect, Place, Request, Taken, Talk};
+use nest_bench::{Place, Taken, Talk};
 use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
 use nest_machine::reach::Reach;
 
+use super::answers::{Seen, common, end, replied};
 use super::profile::Profile;
 use super::words::{Random, Words};
 use crate::signals;
 use crate::term::Failure;
-use crate::test::script::{CAPACITY, Entry, Ran, Script, Talk as Played};
+use crate::test::script::{Entry, Ran, Script, Talk as Played, one_after_another};
 
 /// The number of walks.
 const WALKS: usize = 64;
@@ -35,6 +36,12 @@ const MOST_RANDOM: usize = 12;
 const MOST_CHOSEN: usize = 64;
 /// 400 days and some hours: all parts of a date differ then.
 const LATER: Duration = Duration::from_secs(34_580_601);
+/// Runs behind all conversations end when so many of them, one after another, have shown nothing new.
+const NOTHING_NEW: usize = 4;
+/// And when there have been so many.
+const MOST_BEHIND: usize = 40;
+/// Time that passes in such a run, so that a count of seconds is seen to change.
+const PASSES: Duration = Duration::from_millis(1100);
 /// What a server does by itself within this time must not be part of a conversation.
 const QUIET: u32 = 2000;
 
@@ -47,6 +54,8 @@ pub struct Maker<'m> {
     pub messages: usize,
     pub profile: &'m Profile,
     pub random: Random,
+    /// The number of other times of day at which conversations were run.
+    pub times: u32,
 }
 
 #[derive(Clone, Default)]
@@ -156,38 +165,23 @@ impl Maker<'_> {
         }
     }
 
-    /// Learns the answers. A conversation is cut off where its course is not always the same.
+    /// Learns the answers.
     fn learn(&mut self, coverage: &Coverage, talks: &[Played]) -> Result<Vec<Talk>, Failure> {
-        let mut learnt = Vec::new();
+        let mut seen: Vec<Seen> = Vec::new();
         for some in talks.chunks(TOGETHER) {
-            let mut runs = vec![self.in_order(Duration::ZERO, some, None)?];
-            for later in [LATER, Duration::ZERO, LATER] {
-                let order = self.mixed(some);
-                runs.push(self.in_order(later, some, Some(&order))?);
-            }
-            let silent: Vec<Played> = some.iter().map(silent).collect();
-            let quiet = self.in_order(Duration::ZERO, &silent, None)?;
-            let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else {
+            seen.extend(self.observe(some)?.into_iter().flatten());
+        }
+        let made = self.behind(&mut seen)?;
+        let mut learnt = Vec::new();
+        for (seen, made) in seen.iter().zip(made) {
+            let (Some(mut made), Some(first)) = (made, seen.first()) else {
                 continue;
             };
-            for (n, talk) in some.iter().enumerate() {
-                let all: Vec<&Ran> = runs.iter().map(|run| &run[n]).collect();
-                let speaks = quiet.as_ref().is_none_or(|ran| {
-                    let part = ran[n].parts.get(talk.acts.len() + 1);
-                    part.is_none_or(|part| !replied(part).is_empty())
-                });
-                // After its end a client is sent only what others have caused.
-                let disturbed = |ran: &&Ran| !replied(&ran.parts[talk.acts.len() + 1]).is_empty();
-                if speaks || all.iter().any(disturbed) {
-                    continue;
-                }
-                let mut made = conversation(talk, &all);
-                if !made.ends {
-                    made.again = self.again(coverage, talk, &made, all[0])?;
-                }
-                if !made.requests.is_empty() {
-                    learnt.push(made);
-                }
+            if !made.ends {
+                made.again = self.again(coverage, &seen.talk, &made, first)?;
+            }
+            if !made.requests.is_empty() {
+                learnt.push(made);
             }
         }
         // Conversations in which the client asks for something are what is measured, if there are any.
@@ -195,6 +189,92 @@ impl Maker<'_> {
             learnt.retain(|talk| talk.asks() > 0);
         }
         Ok(learnt)
+    }
+
+    /// Runs a few conversations one after another, beside each other, and each with a new server.
+    /// `None`: the server does not survive this, or says something by itself.
+    fn observe(&mut self, some: &[Played]) -> Result<Option<Vec<Seen>>, Failure> {
+        let mut seen: Vec<Seen> = some.iter().cloned().map(Seen::new).collect();
+        let one_by_one = one_after_another(some);
+        for later in [false, true, false, true] {
+            let order = match seen[0].first() {
+                Some(_) => self.mixed(some),
+                None => one_by_one.clone(),
+            };
+            let when = self.time(later);
+            let Some(runs) = self.in_order(when, some, &order)? else {
+                return Ok(None);
+            };
+            for (seen, ran) in seen.iter_mut().zip(runs) {
+                seen.add(when.as_secs(), ran);
+            }
+        }
+        let silent: Vec<Played> = some.iter().map(silent).collect();
+        let Some(quiet) = self.in_order(Duration::ZERO, &silent, &one_after_another(&silent))?
+        else {
+            return Ok(None);
+        };
+        let alone = self.time(true);
+        for when in [Duration::ZERO, alone] {
+            for seen in &mut seen {
+                let talk = [seen.talk.clone()];
+                let runs = self.in_order(when, &talk, &one_after_another(&talk))?;
+                for ran in runs.into_iter().flatten() {
+                    seen.add(when.as_secs(), ran);
+                }
+            }
+        }
+        let mut quiet = quiet.iter();
+        seen.retain(|seen| {
+            let last = seen.talk.acts.len() + 1;
+            quiet
+                .next()
+                .and_then(|ran| ran.parts.get(last))
+                .is_some_and(|part| replied(part).is_empty())
+        });
+        Ok(Some(seen))
+    }
+
+    /// Learns how answers change when a server has had all conversations before, as it has under
+    /// load: what is counted has grown, what is stored is there, time has passed.
+    fn behind(&mut self, seen: &mut [Seen]) -> Result<Vec<Option<Talk>>, Failure> {
+        let mut made = common(seen);
+        let mut same = 0;
+        for n in 0..MOST_BEHIND {
+            if same == NOTHING_NEW || seen.is_empty() {
+                break;
+            }
+            let mut which = self.shuffled(seen.len());
+            which.extend(self.shuffled(seen.len()));
+            let talks: Vec<Played> = which.iter().map(|n| seen[*n].talk.clone()).collect();
+            let order = self.staggered(&talks);
+            let half = order.iter().position(|n| *n == seen.len());
+            let pause = half.filter(|_| n == 0).map(|half| (half, PASSES));
+            let when = self.time(n % 2 != 0);
+            if signals::caught() {
+                return Err(Failure::Reported);
+            }
+            // A server that does not survive this is found out when it is measured.
+            let Ok(held) = self.script.hold_in(when, &talks, &order, pause)? else {
+                break;
+            };
+            for (n, ran) in which.iter().zip(held.ran) {
+                seen[*n].add(when.as_secs(), ran);
+            }
+            let now = common(seen);
+            same = if now == made { same + 1 } else { 0 };
+            made = now;
+        }
+        Ok(made)
+    }
+
+    /// A time of day: now, or one at which no conversation was before.
+    fn time(&mut self, later: bool) -> Duration {
+        if !later {
+            return Duration::ZERO;
+        }
+        self.times += 1;
+        LATER * self.times
     }
 
     /// From which request a conversation may be repeated, if a second time is answered as the first:
@@ -230,19 +310,17 @@ impl Maker<'_> {
         Ok(found.next().map(|((_, first), _)| *first))
     }
 
+    /// Runs conversations in an order of steps; `None`: the server does not survive it.
     fn in_order(
         &self,
         later: Duration,
         talks: &[Played],
-        order: Option<&[usize]>,
+        order: &[usize],
     ) -> Result<Option<Vec<Ran>>, Failure> {
         if signals::caught() {
             return Err(Failure::Reported);
         }
-        let held = match order {
-            Some(order) => self.script.hold_in(later, talks, order)?,
-            None => self.script.hold_at(later, talks)?,
-        };
+        let held = self.script.hold_in(later, talks, order, None)?;
         Ok(held.ok().map(|held| held.ran))
     }
 
@@ -260,6 +338,37 @@ impl Maker<'_> {
             left[n] -= 1;
             order.push(n);
         }
+    }
+
+    /// The same, but a few conversations at a time: one begins, in order, where another may have ended.
+    fn staggered(&mut self, talks: &[Played]) -> Vec<usize> {
+        let (mut order, mut open, mut next) = (Vec::new(), Vec::new(), 0);
+        while next < talks.len() || !open.is_empty() {
+            let room = next < talks.len() && open.len() < TOGETHER;
+            let at = self.random.draw(open.len() + usize::from(room));
+            if at == open.len() {
+                open.push((next, talks[next].acts.len() + 1));
+                order.push(next);
+                next += 1;
+                continue;
+            }
+            let (n, left) = &mut open[at];
+            order.push(*n);
+            *left -= 1;
+            if *left == 0 {
+                open.swap_remove(at);
+            }
+        }
+        order
+    }
+
+    /// The numbers below `count` in a random order.
+    fn shuffled(&mut self, count: usize) -> Vec<usize> {
+        let mut all: Vec<usize> = (0..count).collect();
+        for n in (1..count).rev() {
+            all.swap(n, self.random.draw(n + 1));
+        }
+        all
     }
 }
 
@@ -368,20 +477,6 @@ fn request(talk: &Talk, bytes: usize) -> Option<usize> {
     })
 }
 
-fn replied(part: &[Entry]) -> Vec<u8> {
-    let replies = part.iter().filter_map(|entry| match entry {
-        Entry::Reply(bytes) => Some(bytes.as_slice()),
-        _ => None,
-    });
-    replies.collect::<Vec<_>>().concat()
-}
-
-/// The part in which the connection ended.
-fn end(ran: &Ran) -> Option<usize> {
-    let is_end = |part: &Vec<Entry>| part.iter().any(|entry| matches!(entry, Entry::End(_)));
-    ran.parts.iter().position(is_end)
-}
-
 /// The states after the first `parts` parts.
 fn set(coverage: &Coverage, ran: &Ran, parts: usize) -> Option<usize> {
     let entries = ran.parts.iter().take(parts).flatten();
@@ -391,48 +486,6 @@ fn set(coverage: &Coverage, ran: &Ran, parts: usize) -> Option<usize> {
     });
     last.next_back()
         .and_then(|(names, last)| coverage.set(names, last))
-}
-
-/// What always happens in a conversation.
-fn conversation(talk: &Played, runs: &[&Ran]) -> Talk {
-    let mut steps = Vec::new();
-    let (mut total, mut think) = (0, 0);
-    for part in 0..=talk.acts.len() {
-        let replies: Vec<Vec<u8>> = runs.iter().map(|ran| replied(&ran.parts[part])).collect();
-        let send = match part.checked_sub(1).map(|n| &talk.acts[n]) {
-            Some(Act::Send(bytes)) => bytes.clone(),
-            Some(Act::Silence(time)) => {
-                // What the server does while a client thinks depends on time.
-                if runs.iter().any(|ran| end(ran) == Some(part))
-                    || replies.iter().any(|r| !r.is_empty())
-                {
-                    break;
-                }
-                think = *time;
-                continue;
-            }
-            None => Vec::new(),
-        };
-        let slices: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
-        let over: Vec<bool> = runs.iter().map(|ran| end(ran) == Some(part)).collect();
-        total += replies.iter().map(Vec::len).max().unwrap_or_default();
-        let same = over.iter().all(|one| *one == over[0])
-            && (slices.iter().all(|one| one.is_empty())
-                || slices.iter().all(|one| !one.is_empty()));
-        // More than a client without sockets takes: the answer may not be whole.
-        let Some(expect) = Expect::learn(&slices).filter(|_| same && total < CAPACITY) else {
-            break;
-        };
-        steps.push(Request {
-            send,
-            expect,
-            think: std::mem::take(&mut think),
-        });
-        if over[0] {
-            return Talk::of(steps, true);
-        }
-    }
-    Talk::of(steps, false)
 }
 
 /// Whether what was done after the first `count` acts has the answers of the requests from `first` on.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -98,16 +99,18 @@ impl Script {
         later: Duration,
         talks: &[Talk],
     ) -> Result<Result<Held, String>, Failure> {
-        self.hold_in(later, talks, &one_after_another(talks))
+        self.hold_in(later, talks, &one_after_another(talks), None)
     }
 
     /// The same in an order of steps: each entry is the number of the conversation that goes on. Each
     /// conversation has as many entries as it has acts, and two more, for its beginning and its end.
+    /// `pause`: after so many of them the script goes on only after this time.
     pub fn hold_in(
         &self,
         later: Duration,
         talks: &[Talk],
         order: &[usize],
+        pause: Option<(usize, Duration)>,
     ) -> Result<Result<Held, String>, Failure> {
         let failed = |e: std::io::Error| Failure::io("cannot hold a conversation", &e);
         let folder = tempfile::Builder::new()
@@ -116,7 +119,12 @@ impl Script {
             .map_err(failed)?;
         let place = |name: &str| folder.path().join(name);
         fs::create_dir(place("root")).map_err(failed)?;
-        fs::write(place("script"), script(talks, order)).map_err(failed)?;
+        let text = script(talks, order);
+        fs::write(place("script"), &text).map_err(failed)?;
+        let input = match pause {
+            Some(_) => Stdio::piped(),
+            None => Stdio::from(File::open(place("script")).map_err(failed)?),
+        };
         let mut command = Command::new(&self.server);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("NEST_") {
@@ -128,14 +136,24 @@ impl Script {
             .env("NEST_TRACE_FD", "2")
             .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
             .env("NEST_CLOCK", later.as_secs().to_string())
-            .env("NEST_PEER", if later.is_zero() { NEAR } else { FAR })
+            .env("NEST_PEER", address(later))
             .env("ASAN_OPTIONS", "detect_leaks=0")
             .env("UBSAN_OPTIONS", "halt_on_error=1")
-            .stdin(Stdio::from(File::open(place("script")).map_err(failed)?))
+            .stdin(input)
             .stdout(Stdio::null())
             .stderr(Stdio::from(File::create(place("said")).map_err(failed)?))
             .spawn()
             .map_err(failed)?;
+        if let (Some((steps, time)), Some(mut input)) = (pause, child.stdin.take()) {
+            let before = script(talks, &order[..steps]).len();
+            // A server that has ended reads no more: its status says so. This thread ends with it.
+            std::thread::spawn(move || {
+                if input.write_all(&text.as_bytes()[..before]).is_ok() {
+                    std::thread::sleep(time);
+                    let _ = input.write_all(&text.as_bytes()[before..]);
+                }
+            });
+        }
         let limit = Instant::now() + self.timeout;
         let status = loop {
             if let Some(status) = child.try_wait().map_err(failed)? {
@@ -163,8 +181,18 @@ impl Script {
     }
 }
 
+/// The address of clients at a time of day. It differs from those at other times in letters.
+fn address(later: Duration) -> String {
+    if later.is_zero() {
+        return NEAR.to_owned();
+    }
+    let letter = |digit: u8| char::from(digit - b'0' + b'a');
+    let name: String = later.as_secs().to_string().bytes().map(letter).collect();
+    format!("{FAR}-{name}")
+}
+
 /// Each conversation from its beginning to its end.
-fn one_after_another(talks: &[Talk]) -> Vec<usize> {
+pub fn one_after_another(talks: &[Talk]) -> Vec<usize> {
     let all = talks.iter().enumerate();
     all.flat_map(|(n, talk)| std::iter::repeat_n(n, talk.acts.len() + 2))
         .collect()
