@@ -20,6 +20,7 @@
 enum {
     STAGES_ROOM = 8 * 1024,       /* bytes of input that a function is called with, at most */
     STAGES_READS_MOST = 4,        /* receives without a byte of output: others have a turn */
+    STAGES_RUNS_MOST = 64,        /* calls of functions without a byte of output: as well */
     STAGES_TABLE_LEAST = 1 << 22, /* conversations of a script have higher numbers */
     STAGES_TABLE_MOST = 1 << 24
 };
@@ -28,7 +29,7 @@ struct stages_one {
     void *state;
     uint8_t *held; /* input that the function has not taken, from held_at on; NULL: none */
     uint32_t held_at, held_n;
-    bool more;   /* it has filled its room: it may give more without input */
+    bool more;   /* it has filled its room, or given at the end: it may give more without input */
     bool ended;  /* nothing follows the input that it has */
     bool failed; /* it refuses what follows the bytes that it has given */
 };
@@ -36,6 +37,7 @@ struct stages_one {
 struct stages {
     bool refused;
     bool again; /* the last receive has ended for the sake of others */
+    bool full;  /* the last bytes that were received filled their room: more may have come */
     struct stages_one each[NEST__DECODES];
 };
 
@@ -44,7 +46,7 @@ struct stages_call {
     const struct nest__chan *chan;
     int64_t (*below)(const struct nest__chan *, void *, size_t, bool);
     bool now;
-    unsigned reads;
+    unsigned reads, runs;
 };
 
 static struct {
@@ -137,6 +139,11 @@ bool nest__stages_refused(const struct nest__chan *chan) {
     return all != NULL && all->refused;
 }
 
+bool nest__stages_full(const struct nest__chan *chan) {
+    const struct stages *all = stages_of(chan);
+    return all != NULL && all->full;
+}
+
 bool nest__stages_hold(const struct nest__chan *chan) {
     const struct stages *all = stages_of(chan);
     bool holds = all != NULL && all->again;
@@ -183,18 +190,28 @@ static int64_t stages_run(struct stages_one *one, unsigned i, nest_stage *stage)
         one->more = true;
         return stage->gave <= stage->out_n ? (int64_t)stage->gave : 0;
     }
-    one->more = stage->gave == stage->out_n;
+    one->more = stage->gave == stage->out_n || (stage->end && stage->gave > 0);
     return stages_keep(one, stage->in + stage->took, n - stage->took) ? (int64_t)stage->gave
                                                                       : -ECONNRESET;
+}
+
+/* Bytes as they are received. Results: as nest__stages_receive. */
+static int64_t stages_below(struct stages_call *call, uint8_t *to, size_t room) {
+    call->all->again = call->reads == STAGES_READS_MOST;
+    call->reads++;
+    if (call->all->again) {
+        return -EAGAIN;
+    }
+    int64_t got = call->below(call->chan, to, room, call->now);
+    call->all->full = got == (int64_t)room;
+    return got;
 }
 
 /* Bytes of the first `depth` functions; without one, as they are received. Results: as
  * nest__stages_receive. */
 static int64_t stages_pull(struct stages_call *call, unsigned depth, uint8_t *to, size_t room) {
     if (depth == 0) {
-        call->all->again = call->reads == STAGES_READS_MOST;
-        call->reads++;
-        return call->all->again ? -EAGAIN : call->below(call->chan, to, room, call->now);
+        return stages_below(call, to, room);
     }
     struct stages_one *one = &call->all->each[depth - 1];
     for (;;) {
@@ -202,6 +219,10 @@ static int64_t stages_pull(struct stages_call *call, unsigned depth, uint8_t *to
         if (one->failed) {
             call->all->refused = true;
             return -ECONNRESET;
+        }
+        if (call->runs >= STAGES_RUNS_MOST) { /* one may give without end what another drops */
+            call->all->again = true;
+            return -EAGAIN;
         }
         nest_stage stage = {.in = scratch, .out = to, .out_n = room};
         if (one->held_n > 0) {
@@ -218,6 +239,7 @@ static int64_t stages_pull(struct stages_call *call, unsigned depth, uint8_t *to
             return 0;
         }
         stage.end = one->ended;
+        call->runs++;
         int64_t gave = stages_run(one, depth - 1, &stage);
         if (gave != 0) {
             return gave;

@@ -31,6 +31,8 @@ int64_t nest__stages_receive(const struct nest__chan *, void *to, size_t n, bool
                              int64_t (*below)(const struct nest__chan *, void *, size_t, bool));
 /* Input was received that is not decoded yet, or a function has more to give. */
 bool nest__stages_hold(const struct nest__chan *);
+/* More may have come than was received, although a receive brought less than it had room for. */
+bool nest__stages_full(const struct nest__chan *);
 /* A receive has something to do, although its descriptor need not become readable. */
 bool nest__stages_due(const struct nest__chan *);
 bool nest__stages_refused(const struct nest__chan *); /* by a function: the input is invalid */

@@ -111,7 +111,8 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
         s->flags |= NEST__UNREAD;
     }
     s->reason = (uint8_t)reason;
-    if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0)) {
+    if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0) ||
+        (NEST__DECODES > 0 && nest__stages_full(&s->c0))) {
         s->flags |= NEST__UNREAD;
     }
     window->n = 0;

@@ -68,6 +68,50 @@ END            { fprintf(stderr, "end %s.\n", $reasonText()); }
 SPEC = '%option eventServer 100\n%option tls one.pem one.key\n' + INFLATE + RULES.replace('$startTLS();', '')
 LATER = '%option eventServer 100\n%option tls one.pem one.key\n' + INFLATE + RULES
 PLAIN = '%option eventServer 100\nNL "\\r"?"\\n"\n%%\n[^\\r\\n]* NL { $reply($1, "\\n"); }\n'
+SEVERAL = r'''
+%option eventServer 100
+%option tls one.pem one.key
+%{
+#include <stdint.h>
+#include <string.h>
+/* After '%' come 2^38 times '#'. */
+struct repeating { uint64_t left; };
+static int repeat(nest_stage *stage, struct repeating *it) {
+    while (stage->gave < stage->out_n && (it->left > 0 || stage->took < stage->in_n)) {
+        if (it->left > 0) {
+            size_t room = stage->out_n - stage->gave, n = it->left < room ? (size_t)it->left : room;
+            memset(stage->out + stage->gave, '#', n);
+            stage->gave += n;
+            it->left -= n;
+        } else if (stage->in[stage->took] == '%') {
+            it->left = (uint64_t)1 << 38;
+            stage->took++;
+        } else {
+            stage->out[stage->gave++] = stage->in[stage->took++];
+        }
+    }
+    return 0;
+}
+/* Drops '#', and keeps what follows '~' for the end, where it gives one byte in a call. */
+struct dropping { char kept[64]; size_t n, at; int keeps; };
+static int drop(nest_stage *stage, struct dropping *it) {
+    if (stage->end && it->at < it->n) stage->out[stage->gave++] = (uint8_t)it->kept[it->at++];
+    while (stage->took < stage->in_n && stage->gave < stage->out_n) {
+        uint8_t c = stage->in[stage->took++];
+        if (it->keeps && it->n < sizeof it->kept) it->kept[it->n++] = (char)c;
+        else if (c != '#' && c != '~') stage->out[stage->gave++] = c;
+        it->keeps = c == '~';
+    }
+    return 0;
+}
+%}
+%decode repeat(repeat, struct repeating)
+%decode drop(drop, struct dropping)
+NL "\r"?"\n"
+%%
+"QUIT" NL { $reply("Goodbye.\n"); $close(); }
+[^\r\n]* NL { $reply($1, "\n"); }
+'''
 REFUSED = 'the input cannot be decoded'
 MOST = 60 << 20         # bytes that the processes of a server have of their own
 
@@ -233,6 +277,42 @@ def stopped(case):
             raise Failed('the stop took too long')
 
 
+# -- what functions give and drop
+
+
+def kept(case):
+    """At the end of input a function is called until it gives nothing."""
+    with case.server() as server, Client(server) as client:
+        client.send(b'abc\n~x~y~z~\n')
+        client.half_close()
+        same('all of it', client.rest(), b'abc\nxyz\n')
+
+
+def dropped(case):
+    """The end does not destroy the last answer, although input waits that decodes to nothing."""
+    with case.server() as server:
+        for _ in range(5):
+            with Client(server) as client:
+                client.send(b'QUIT\n' + b'#' * 200000)
+                client.expect(b'Goodbye.\n')
+                try:
+                    same('the end', client.socket.recv(1), b'')
+                except ConnectionResetError as error:
+                    raise Failed('the connection is reset over input that was not read') from error
+
+
+def drained(case):
+    """A function drops all that another gives, and that is much: others are served, and a stop is heard."""
+    with case.server('drainTimeout=1s') as server, Client(server) as other, Client(server) as client:
+        other.send(b'a\n')
+        other.expect(b'a\n')
+        client.send(b'b\n%')
+        client.expect(b'b\n')
+        other.send(b'c\n')
+        other.expect(b'c\n')
+        same('status', server.stop(), 0)
+
+
 # -- encryption that begins later
 
 
@@ -262,6 +342,7 @@ def absent(case):
 
 CASES = (('conversation', conversation), ('over TLS', encrypted), ('a bomb', bomb), ('a client that does not read', pressure),
          ('refused input', refused), ('a stop', stopped))
+GIVEN = (('bytes kept for the end', kept), ('dropped input', dropped), ('a dropped bomb', drained))
 
 
 def built(nest, model, text, base):
@@ -281,7 +362,7 @@ def main():
         certificate(folder, 'one')
         for model in models:
             for text, cases, kind in ((SPEC, CASES, ''), (LATER, (('begun later', upgraded),), 'later-'),
-                                      (PLAIN, (('without stages', absent),), 'plain-')):
+                                      (SEVERAL, GIVEN, 'several-'), (PLAIN, (('without stages', absent),), 'plain-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 for name, case in cases:
                     attempt(report, model, 'stages', name, lambda c=case, e=exe: c(Case(e, folder)))
