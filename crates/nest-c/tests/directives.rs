@@ -19,6 +19,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "the syntax of conditions has the word, too",
     ),
     (
+        "nest-machine/src/options/words.rs",
+        &["tls"],
+        "the word of option listen",
+    ),
+    (
         "nest-top/src/exposition.rs",
         &["count", "le", "reason"],
         "names and labels of OpenMetrics",
