@@ -410,7 +410,7 @@ struct nest__need {
     uint64_t most;      /* bytes, whichever directives the actions use */
     uint64_t alone;     /* of these, what a client can use without the help of an action */
 };
-enum { NEST__NEEDS = 16 }; /* maximum for one part */
+enum { NEST__NEEDS = 32 }; /* maximum for one part */
 /* Lists the memory that a session uses in the engine, for its variables and in services. Returns
  * the number of entries. */
 unsigned nest__session_needs(struct nest__need needs[NEST__NEEDS]);
