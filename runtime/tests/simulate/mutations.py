@@ -39,7 +39,6 @@ MUTATIONS = [
     ("never-settled", "engine/work.c", "    worker->spares++;\n}", "    worker->spares += 2;\n}"),
     ("keep-counts-wrong", "service/keep/keep.c",
      "    work->services.keep.first = NULL;\n    work->services.keep.n = 0;\n", "    work->services.keep.first = NULL;\n"),
-    ("reserve-kept", "engine/session.c", " || (work->apart && !nest__lent_long(s))", ""),
     ("reserve-not-back", "engine/work.c", "    worker->reserve = work;\n", ""),
     # -- output
     ("queue-moved-in-flight", "channel/queue.c",
