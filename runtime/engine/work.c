@@ -92,7 +92,7 @@ __attribute__((cold, noinline)) bool nest__lend(nest_session *s) {
     struct nest__worker *worker = nest__worker();
     struct nest__work *reserve = worker->reserve;
     atomic_store(&work_short, true);
-    if (reserve == NULL || s->phase != NEST__ACTING) {
+    if (reserve == NULL || s->phase != NEST__ACTING || (s->work != NULL && s->work->matching)) {
         return false;
     }
     worker->reserve = NULL;
@@ -132,6 +132,7 @@ __attribute__((cold, noinline)) static void work_apart(struct nest__worker *work
     work->rest_cap = 0;
     work->text = NULL;
     work->text_cap = 0;
+    nest__queue_drop(&work->out.queue); /* an action that failed may have left two blocks */
     work->apart = false;
     worker->reserve = work;
     worker->lent = NULL;
