@@ -7,11 +7,9 @@ import random
 import shutil
 from conditioning import load
 from common.processes import Failed
+from common.specweb import CLASSES, DIRECTORY
 from conditioning.servers import Server, missing
 
-# SPECweb99: four classes of files, their shares of requests, and the nine files of a class by Zipf.
-CLASSES = [(100, .35), (1000, .50), (10000, .14), (100000, .01)]
-DIRECTORY = sum(size * n for size, _ in CLASSES for n in range(1, 10))
 CGROUP = '/sys/fs/cgroup/memory'
 VARIANTS = [('apache', []), ('apache', ['request']), ('nginx', []), ('nginx', ['request']), ('nest', []), ('nest', ['request']),
             ('ccserver', ['request'])]

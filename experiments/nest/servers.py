@@ -15,22 +15,22 @@ from common.processes import Failed
 
 PATH, SIZE = '/lex.ll', 2048
 CLIENTS, FILES = 150, 4000      # of models with a process or a thread for each client; of the others
-NGINX = '''daemon off; worker_processes 2; pid {work}/pid; error_log {work}/error crit; worker_rlimit_nofile {files};
+NGINX = '''daemon off; worker_processes {cores}; pid {work}/pid; error_log {work}/error crit; worker_rlimit_nofile {files};
 events {{ worker_connections {files}; }}
 http {{ access_log off; sendfile on; client_body_temp_path {work}/body; proxy_temp_path {work}/proxy;
 fastcgi_temp_path {work}/fastcgi; uwsgi_temp_path {work}/uwsgi; scgi_temp_path {work}/scgi;
-server {{ listen 127.0.0.1:{port} backlog=1024; root {site}; }} }}
+server {{ listen 127.0.0.1:{port} backlog={backlog}; root {site}; }} }}
 '''
 LIGHTTPD = '''server.document-root = "{site}"
 server.port = {port}
 server.bind = "127.0.0.1"
 server.max-connections = {files}
 server.max-fds = {files}
-server.max-worker = 2
-server.listen-backlog = 1024
+server.max-worker = {cores}
+server.listen-backlog = {backlog}
 server.upload-dirs = ( "{work}" )
 '''
-H2O = '''num-threads: 2
+H2O = '''num-threads: {cores}
 max-connections: {files}
 pid-file: {work}/pid
 listen: {{ host: 127.0.0.1, port: {port} }}
@@ -46,7 +46,7 @@ PidFile {work}/pid
 ErrorLog {work}/error
 LogLevel crit
 Listen 127.0.0.1:{port}
-ListenBacklog 1024
+ListenBacklog {backlog}
 DocumentRoot {site}
 MaxConnectionsPerChild 0
 '''
@@ -86,7 +86,8 @@ def _nest(model):
         clients = FILES // 2 if model in ('event', 'uring') else CLIENTS
         more = ['--set', 'user=root'] if os.geteuid() == 0 else []
         more += ['--set', 'dispatchers=2'] if model in ('event', 'uring') else []
-        return [server.built(model), '--set', f'listen=127.0.0.1:{server.port}', '--set', f'fileRoot={server.site}',
+        return [server.built('examples/web/web.nest', '--model', model), '--set', f'listen=127.0.0.1:{server.port}',
+                '--set', f'fileRoot={server.site}',
                 '--set', f'maxClients={clients}', '--set', 'logging=errors', *more]
     return command
 
@@ -105,6 +106,8 @@ MODELS = {
 class Server:
     """A running server; a context manager that ends it. `size`: of what it serves."""
 
+    cores, backlog = 2, 1024    # that it may use; of its listener
+
     def __init__(self, context, label, program, command, size=SIZE):
         self.label, self.context, self.size = label, context, size
         if program and shutil.which(program) is None:
@@ -113,7 +116,8 @@ class Server:
         self.work, self.port = self.folder.name, processes.free_port()
         os.chmod(self.work, 0o755)
         self.site = self.filled()
-        self.words = {'work': self.work, 'port': self.port, 'site': self.site, 'files': FILES}
+        self.words = {'work': self.work, 'port': self.port, 'site': self.site, 'files': FILES,
+                      'cores': self.cores, 'backlog': self.backlog}
         with open(f'{self.work}/said', 'w+b') as errors:
             self.process = processes.start(command(self), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                                            cwd=self.work)
@@ -140,13 +144,13 @@ class Server:
             file.write(text)
         return path
 
-    def built(self, model):
-        """examples/web in a model."""
-        output = os.path.join(self.context.folder, f'web-{model}')
+    def built(self, spec, *options):
+        """A specification, compiled once with these options."""
+        output = os.path.join(self.context.folder, '-'.join([os.path.basename(spec).removesuffix('.nest'), *options]))
         if not os.path.exists(output):
             if not os.access(self.context.nest, os.X_OK):
                 raise Failed(f'{self.context.nest} is missing: run cargo build --release')
-            done = subprocess.run([self.context.nest, 'build', '--model', model, f'{TOP}/examples/web/web.nest', '-o', output],
+            done = subprocess.run([self.context.nest, 'build', *options, f'{TOP}/{spec}', '-o', output],
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             if done.returncode:
                 raise Failed(f'nest build: {done.stderr[-400:]}')

@@ -3,15 +3,12 @@
 import os
 import shutil
 from common.processes import Failed
+from common.specweb import CLASSES, DIRECTORY, FILES
 from nest.servers import PATH, SIZE
 from nserver import load
 from nserver.servers import Server, foreign, generated
 
 CLIENTS = (1, 4, 16, 32, 64, 128, 256, 512, 1024)
-# SPECweb99: four classes of nine files each, their shares of requests, and those of a class's files.
-CLASSES = [(100, .35), (1000, .50), (10_000, .14), (100_000, .01)]
-FILES = (.039, .059, .088, .178, .353, .118, .071, .050, .044)
-DIRECTORY = sum(size * n for size, _ in CLASSES for n in range(1, 10))
 SET = 204_800_000
 SERVERS = [generated('nest (COPS-HTTP)', 'examples/web/cops-http.nest'), foreign('Apache prefork'), foreign('Apache event'),
            foreign('nginx'), foreign('h2o')]
@@ -58,7 +55,7 @@ def run(context):
                     context.say(f'  {row[0]}, {n} clients: {one["rate"]:.0f}/s, fairness {one["jain"]:.3f}')
                 found[row[0]] = values
         except Failed as why:
-            limits.append(f'{str(why).removeprefix(row[0] + ": ")} ({row[0]}).')
+            limits.append(f'{row[0]}: {why}.')
     shutil.rmtree(site)
     return shown(clients, seconds, found, limits)
 

@@ -11,7 +11,6 @@ from common.driver import TOP
 from common.processes import Failed
 
 SERVER_CORES, LOAD_CORES = {0}, {(os.cpu_count() or 1) - 1}
-FAULTS = 'faults'
 
 
 def program(context):
@@ -48,7 +47,7 @@ class Clients:
         if self.process.returncode:
             raise Failed(f'the clients: {errors.strip()[-300:]}')
         found = json.loads(said)
-        wrong = {name: count for name, count in found[FAULTS].items() if count}
+        wrong = {name: count for name, count in found['faults'].items() if count}
         if wrong:
             raise Failed(f'answers were wrong or did not come: {wrong}')
         found['rate'] = found['ended'] / found['seconds']

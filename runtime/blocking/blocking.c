@@ -386,16 +386,6 @@ static bool blocking_shake(const struct nest__chan *chan) {
     return error == 0;
 }
 
-/* What still comes is not for the session. */
-static void blocking_bare(const struct nest__chan *chan) {
-    if (NEST__DECODES > 0) {
-        nest__stages_end(chan);
-    }
-    if (NEST__TLS) {
-        nest__tls_end(chan);
-    }
-}
-
 /* Delivers, and leaves the socket so that close does what is right. */
 static void blocking_finish(nest_session *s, uint8_t *buffer) {
     const struct nest__chan *chan = &s->c0;
@@ -406,7 +396,7 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
     if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0) {
         blocking_bye(chan);
     }
-    blocking_bare(chan);
+    nest__chan_strip(chan);
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
     } else if (nest__goes_back(s)) {
@@ -421,7 +411,7 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
  */
 static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
     bool said = nest__chan_bye(chan);
-    blocking_bare(chan);
+    nest__chan_strip(chan);
     if (said && !nest__stopping()) {
         blocking_linger(chan, buffer);
     }
@@ -517,5 +507,5 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
 
 void nest__serve_lost(nest_session *s) {
     nest__several_lost(s);
-    blocking_bare(&s->c0);
+    nest__chan_strip(&s->c0);
 }

@@ -88,12 +88,7 @@ void nest__chan_close(const struct nest__chan *chan) {
     if ((chan->state & NEST__CHAN_CUT) != 0) {
         nest__chan_reset(chan);
     }
-    if (NEST__DECODES > 0) {
-        nest__stages_end(chan);
-    }
-    if (NEST__TLS) {
-        nest__tls_end(chan);
-    }
+    nest__chan_strip(chan);
     close(chan->fd);
 }
 

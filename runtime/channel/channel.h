@@ -70,6 +70,15 @@ static inline bool nest__chan_eager(const struct nest__chan *chan) {
     return (NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan))) ||
            (NEST__DECODES > 0 && nest__stages_due(chan));
 }
+/* Ends what lies above the descriptor: what still comes is not for the session. */
+static inline void nest__chan_strip(const struct nest__chan *chan) {
+    if (NEST__DECODES > 0) {
+        nest__stages_end(chan);
+    }
+    if (NEST__TLS) {
+        nest__tls_end(chan);
+    }
+}
 /* A receive can do nothing before the descriptor is writable: bytes of the protocol wait for room.
  */
 static inline bool nest__chan_blocked(const struct nest__chan *chan) {

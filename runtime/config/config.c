@@ -294,16 +294,20 @@ static void config_arguments(int argc, char **argv, enum nest__request *request,
     }
 }
 
-/* A port given at run time would have no effect if there are addresses. */
-static void config_exclude(void) {
-    const struct nest__setting *port = NULL, *listen = NULL;
+/* What the option will be whose value is there; NULL: the server does not have it. */
+static const struct nest__setting *config_next_of(const void *value) {
     for (unsigned i = 0; i < nest__option_count; i++) {
-        if (nest__options[i].value == &nest__config.server_port) {
-            port = &config_next[i];
-        } else if (nest__options[i].value == &nest__config.listen) {
-            listen = &config_next[i];
+        if (nest__options[i].value == value) {
+            return &config_next[i];
         }
     }
+    return NULL;
+}
+
+/* A port given at run time would have no effect if there are addresses. */
+static void config_exclude(void) {
+    const struct nest__setting *port = config_next_of(&nest__config.server_port);
+    const struct nest__setting *listen = config_next_of(&nest__config.listen);
     if (port == NULL || listen == NULL || port->origin[0] == '\0' || listen->value.text == NULL) {
         return;
     }
@@ -325,14 +329,8 @@ static void config_exclude(void) {
 
 /* Without a certificate an address that says tls could not be served. */
 static void config_encrypted(void) {
-    const struct nest__setting *tls = NULL, *listen = NULL;
-    for (unsigned i = 0; i < nest__option_count; i++) {
-        if (nest__options[i].value == &nest__config.tls) {
-            tls = &config_next[i];
-        } else if (nest__options[i].value == &nest__config.listen) {
-            listen = &config_next[i];
-        }
-    }
+    const struct nest__setting *tls = config_next_of(&nest__config.tls);
+    const struct nest__setting *listen = config_next_of(&nest__config.listen);
     if (tls == NULL || listen == NULL || listen->value.text == NULL ||
         (tls->value.text != NULL && strcmp(tls->value.text, "none") != 0)) {
         return;

@@ -90,48 +90,33 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     return 0;
 }
 
-/* "proxy" follows the address. Returns why it may not, or NULL. */
-static const char *endpoint_proxied(struct nest__endpoint *address) {
-    if (!NEST__PROXIED) {
-        return "needs a server that can read the header of a proxy: write the word behind an "
-               "address in its specification, as in %option listen *:8080 proxy";
-    }
-    if (address == NULL || address->proxied) {
-        return "must follow an address, once";
-    }
-    if (address->encrypted) {
-        return "cannot follow the same address as 'tls': a header would come before the handshake";
-    }
-    address->proxied = true;
-    return NULL;
-}
-
-/* "tls" follows the address. Returns why it may not, or NULL. */
-static const char *endpoint_encrypted(struct nest__endpoint *address) {
-    if (!NEST__TLS) {
-        return "needs a server that can encrypt: write %option tls CERT KEY in its specification, "
-               "or build it with nest build --tls";
-    }
-    if (address == NULL || address->encrypted) {
-        return "must follow an address, once";
-    }
-    if (address->proxied) {
-        return "cannot follow the same address as 'proxy': a header would come before the "
-               "handshake";
-    }
-    address->encrypted = true;
-    return NULL;
-}
-
-/* A word about the address before it. Returns 1; 0: it is none; -EINVAL and the reason. */
+/* A word about the address before it, "proxy" or "tls". Returns 1; 0: it is neither; -EINVAL and
+ * the reason. */
 static int endpoint_word(const char *text, size_t n, struct nest__endpoint *address, char *reason) {
     bool proxied = n == 5 && memcmp(text, "proxy", n) == 0;
     bool encrypted = n == 3 && memcmp(text, "tls", n) == 0;
+    const char *word = proxied ? "proxy" : "tls", *wrong = NULL;
     if (!proxied && !encrypted) {
         return 0;
     }
-    const char *wrong = proxied ? endpoint_proxied(address) : endpoint_encrypted(address);
-    return wrong == NULL ? 1 : endpoint_refuse(reason, proxied ? "proxy" : "tls", wrong);
+    if (proxied && !NEST__PROXIED) {
+        wrong = "needs a server that can read the header of a proxy: write the word behind an "
+                "address in its specification, as in %option listen *:8080 proxy";
+    } else if (encrypted && !NEST__TLS) {
+        wrong = "needs a server that can encrypt: write %option tls CERT KEY in its specification, "
+                "or build it with nest build --tls";
+    } else if (address == NULL || (proxied ? address->proxied : address->encrypted)) {
+        wrong = "must follow an address, once";
+    } else if (address->proxied || address->encrypted) {
+        wrong = "cannot follow the same address as 'proxy' or 'tls': the header of a proxy would "
+                "come before the handshake";
+    }
+    if (wrong != NULL) {
+        return endpoint_refuse(reason, word, wrong);
+    }
+    address->proxied = address->proxied || proxied;
+    address->encrypted = address->encrypted || encrypted;
+    return 1;
 }
 
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint to[NEST__LISTEN_MAX],

@@ -15,9 +15,8 @@
 
 enum {
     ACCEPT_PAUSE_MS = 1000,
-    ACCEPT_TOGETHER = 64, /* in a row, of one completion */
-    ACCEPT_SHORT_US =
-        1000, /* a new client whose first actions take longer ends the row: others wait */
+    ACCEPT_TOGETHER = 64,   /* in a row, of one completion */
+    ACCEPT_SHORT_US = 1000, /* first actions that take longer end the row: others wait */
 };
 
 struct nest__accept nest__accept;

@@ -80,12 +80,7 @@ void nest__end_finish(nest_session *s, struct nest__chan *chan) {
         }
         return;
     }
-    if (NEST__DECODES > 0) {
-        nest__stages_end(chan);
-    }
-    if (NEST__TLS) {
-        nest__tls_end(chan); /* what still comes is not for the session, and is only dropped */
-    }
+    nest__chan_strip(chan); /* what still comes is only dropped */
     if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut || nest__goes_back(s) ||
         !(nest__unread(s) || nest__chan_unread(chan)) || nest__chan_half_close(chan) < 0) {
         nest__end_release(s, chan);
