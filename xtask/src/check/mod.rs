@@ -5,6 +5,7 @@
 //! Must not know: what steps prove.
 
 mod process;
+mod room;
 mod sample;
 mod stamp;
 mod steps;
@@ -103,7 +104,11 @@ pub fn check(options: &Options) -> ExitCode {
         match build_nest(&mut built.processor) {
             Ok(nest) => Some(nest),
             Err(why) => {
-                println!("{why}\n0 passed, 1 failed");
+                println!("{why}");
+                if let Some(full) = room::trouble(&tool::target()) {
+                    println!("{full}");
+                }
+                println!("0 passed, 1 failed");
                 return ExitCode::FAILURE;
             }
         }
@@ -434,6 +439,9 @@ impl Run {
         }
         if !board.failed.is_empty() {
             println!("failed: {}", board.failed.join(", "));
+            if let Some(full) = room::trouble(&self.folder) {
+                println!("{full}");
+            }
         }
         println!("{} passed, {} failed", board.passed, board.failed.len());
         if board.failed.is_empty() {

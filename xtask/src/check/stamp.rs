@@ -90,13 +90,16 @@ impl Stamp {
         })
     }
 
-    /// Writes it.
+    /// Writes it. The step may have been the first thing that ran here.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let text = format!(
             "inputs {:016x}\nsample {}\npassed {}\n",
             self.inputs, self.sample, self.passed
         );
-        fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
+        let folder = path.parent().unwrap_or(path);
+        fs::create_dir_all(folder)
+            .and_then(|()| fs::write(path, text))
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))
     }
 
     /// How long ago it passed.
