@@ -30,7 +30,7 @@ CARGO = cargo
 # What `make check` passes on from its command line.
 SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
 
-.PHONY: demo check check-all install bench bench-matching experiments-conditioning experiments-nest experiments-nserver layers fuzz fuzz-kernel clean
+.PHONY: demo check check-all install bench bench-matching experiments-conditioning experiments-nest experiments-nserver experiments-kernel layers fuzz fuzz-kernel clean
 
 demo:
 	@scripts/setup demo
@@ -68,6 +68,11 @@ experiments-nserver:
 	@scripts/setup experiments
 	@$(CARGO) build --release --quiet
 	@$(SYSTEM_PYTHON) experiments/nserver.py $(EXPERIMENTS)
+
+experiments-kernel:
+	@scripts/setup experiments
+	@$(CARGO) build --release --quiet
+	@$(SYSTEM_PYTHON) experiments/kernel.py $(EXPERIMENTS)
 
 layers:
 	@$(MAKE) --no-print-directory -C runtime/tests layers

@@ -19,11 +19,11 @@ NGINX = '''daemon off; worker_processes {cores}; pid {work}/pid; error_log {work
 events {{ worker_connections {files}; }}
 http {{ access_log off; sendfile on; client_body_temp_path {work}/body; proxy_temp_path {work}/proxy;
 fastcgi_temp_path {work}/fastcgi; uwsgi_temp_path {work}/uwsgi; scgi_temp_path {work}/scgi;
-server {{ listen 127.0.0.1:{port} backlog={backlog}; root {site}; }} }}
+server {{ listen {address}:{port} backlog={backlog}; root {site}; }} }}
 '''
 LIGHTTPD = '''server.document-root = "{site}"
 server.port = {port}
-server.bind = "127.0.0.1"
+server.bind = "{address}"
 server.max-connections = {files}
 server.max-fds = {files}
 server.max-worker = {cores}
@@ -33,7 +33,7 @@ server.upload-dirs = ( "{work}" )
 H2O = '''num-threads: {cores}
 max-connections: {files}
 pid-file: {work}/pid
-listen: {{ host: 127.0.0.1, port: {port} }}
+listen: {{ host: {address}, port: {port} }}
 hosts: {{ default: {{ paths: {{ /: {{ file.dir: {site} }} }} }} }}
 '''
 APACHE = '''ServerRoot {work}
@@ -45,7 +45,7 @@ LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
 PidFile {work}/pid
 ErrorLog {work}/error
 LogLevel crit
-Listen 127.0.0.1:{port}
+Listen {address}:{port}
 ListenBacklog {backlog}
 DocumentRoot {site}
 MaxConnectionsPerChild 0
@@ -65,7 +65,7 @@ def _apache(mpm):
 
 def _mini_httpd(server):
     user = ['-u', 'nobody'] if os.geteuid() == 0 else []
-    return ['mini_httpd', '-D', '-h', '127.0.0.1', '-p', str(server.port), '-d', server.site, '-i', f'{server.work}/pid', *user]
+    return ['mini_httpd', '-D', '-h', server.address, '-p', str(server.port), '-d', server.site, '-i', f'{server.work}/pid', *user]
 
 
 def _nginx(server):
@@ -85,8 +85,8 @@ def _nest(model):
     def command(server):
         clients = FILES // 2 if model in ('event', 'uring') else CLIENTS
         more = ['--set', 'user=root'] if os.geteuid() == 0 else []
-        more += ['--set', 'dispatchers=2'] if model in ('event', 'uring') else []
-        return [server.built('examples/web/web.nest', '--model', model), '--set', f'listen=127.0.0.1:{server.port}',
+        more += ['--set', f'dispatchers={server.cores}'] if model in ('event', 'uring') else []
+        return [server.built('examples/web/web.nest', '--model', model), '--set', f'listen={server.address}:{server.port}',
                 '--set', f'fileRoot={server.site}',
                 '--set', f'maxClients={clients}', '--set', 'logging=errors', *more]
     return command
@@ -107,6 +107,7 @@ class Server:
     """A running server; a context manager that ends it. `size`: of what it serves."""
 
     cores, backlog = 2, 1024    # that it may use; of its listener
+    address = '127.0.0.1'
 
     def __init__(self, context, label, program, command, size=SIZE):
         self.label, self.context, self.size = label, context, size
@@ -117,7 +118,7 @@ class Server:
         os.chmod(self.work, 0o755)
         self.site = self.filled()
         self.words = {'work': self.work, 'port': self.port, 'site': self.site, 'files': FILES,
-                      'cores': self.cores, 'backlog': self.backlog}
+                      'address': self.address, 'cores': self.cores, 'backlog': self.backlog}
         with open(f'{self.work}/said', 'w+b') as errors:
             self.process = processes.start(command(self), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
                                            cwd=self.work)

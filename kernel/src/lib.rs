@@ -16,6 +16,7 @@ mod fill;
 mod filler;
 mod follow;
 mod gate;
+mod listening;
 mod load;
 mod log;
 mod options;

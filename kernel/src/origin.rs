@@ -6,6 +6,8 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use crate::listening;
+
 /// A server that does not answer in this time is not asked further.
 const LIMIT: Duration = Duration::from_secs(5);
 
@@ -24,14 +26,19 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Connects to the port at this machine's own address.
+    /// Connects to the port at this machine's own address, or at the first other one at which somebody listens.
     pub fn connect(port: u16) -> Result<Self, String> {
-        let addresses = [
+        let connect = |address: &SocketAddr| TcpStream::connect_timeout(address, LIMIT);
+        let own = [
             SocketAddr::from((Ipv4Addr::LOCALHOST, port)),
             SocketAddr::from((Ipv6Addr::LOCALHOST, port)),
         ];
-        let connect = |address| TcpStream::connect_timeout(address, LIMIT);
-        let stream = connect(&addresses[0]).or_else(|_| connect(&addresses[1]));
+        let mut stream = connect(&own[0]).or_else(|_| connect(&own[1]));
+        if stream.is_err() {
+            for address in listening::addresses(port) {
+                stream = stream.or_else(|_| connect(&address));
+            }
+        }
         let stream =
             stream.map_err(|e| format!("cannot connect: {}", crate::failure::reason(&e)))?;
         let bounded = stream

@@ -1,0 +1,67 @@
+//! The addresses at which somebody listens on a port of this network namespace, from /proc/self/net.
+//!
+//! Must not know: why they are asked for.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The state of a listening socket in the tables.
+const LISTEN: &str = "0A";
+
+/// The addresses, IPv4's first. A table that cannot be read has none.
+pub fn addresses(port: u16) -> Vec<SocketAddr> {
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .flat_map(|text| listed(&text, port))
+        .collect()
+}
+
+/// Those of a table.
+fn listed(table: &str, port: u16) -> Vec<SocketAddr> {
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (address, at) = fields.get(1)?.rsplit_once(':')?;
+        let same = u16::from_str_radix(at, 16).ok()? == port && fields.get(3) == Some(&LISTEN);
+        same.then(|| parse(address))?
+            .map(|ip| SocketAddr::new(ip, port))
+    };
+    table.lines().skip(1).filter_map(line).collect()
+}
+
+/// An address as the kernel prints it: words of 32 bits in this machine's order, each in eight digits.
+fn parse(text: &str) -> Option<IpAddr> {
+    let mut bytes = Vec::new();
+    for at in (0..text.len()).step_by(8) {
+        let word = u32::from_str_radix(text.get(at..at + 8)?, 16).ok()?;
+        bytes.extend(word.to_ne_bytes());
+    }
+    if let Ok(four) = <[u8; 4]>::try_from(bytes.as_slice()) {
+        return Some(Ipv4Addr::from(four).into());
+    }
+    <[u8; 16]>::try_from(bytes.as_slice())
+        .ok()
+        .map(|all| Ipv6Addr::from(all).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_listener_is_found_at_its_own_address() {
+        for ip in ["127.0.0.3", "::1"] {
+            let listener = TcpListener::bind((ip, 0)).unwrap();
+            let address = listener.local_addr().unwrap();
+            assert!(addresses(address.port()).contains(&address), "{address}");
+        }
+    }
+
+    #[test]
+    fn lines_of_other_states_and_lines_that_are_none_are_passed_over() {
+        let table = "head\n 0: 0100007F:1F90 00000000:0000 0A 0\n 1: 0200007F:1F90 0100007F:9000 01 0\nx\n 2: zz:1F90 0 0A\n";
+        assert_eq!(listed(table, 8080).len(), 1);
+        assert!(listed(table, 8081).is_empty());
+    }
+}
