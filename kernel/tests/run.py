@@ -26,6 +26,7 @@ import fuzz
 import servers
 from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
                          until)
+from browsers import browsers, choosy
 from conditions import unchanged
 
 CONVERSATIONS, OTHERS = 1200, 400
@@ -510,7 +511,7 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, unchanged, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported,
+TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported,
          exhausted, segments, conversations, others]
 
 
