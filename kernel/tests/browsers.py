@@ -192,7 +192,7 @@ def browsers(folder):
         with Talk(site) as talk:        # one client loads pages
             kept('pages', 2 * len(SENT), lambda: [talk.ask(name, fields) for fields in SENT.values()
                                                   for name in ('', 'a.txt')])
-        image = SENT['Firefox, image']
+        image, before = SENT['Firefox, image'], site.counts()['fields']
         for fields, again in [*((f, True) for f in INSISTING.values()), *((image + lines(f), True) for f in LEFT),
                               *((image + lines(f), False) for f in HANDED_OVER)]:
             with Talk(site) as talk:
@@ -203,6 +203,9 @@ def browsers(folder):
                     kept(f'what follows {fields!r}', 1, lambda: talk.ask('a.txt', ''))
                 elif goes_on[0]:
                     same(f'answers behind {fields!r}', answers(lambda: talk.ask('a.txt', '')), 0)
+        # Questions of nest itself may be among them.
+        counted = site.counts()['fields'] - before
+        same('enough were counted for their fields', counted >= len(INSISTING) + len(LEFT), True)
         same('broken', site.counts()['broken'], 0)
     longest = max(len(fields + version) for fields in SENT.values())
     return (f'{len(SENT)} sets of fields of at most {longest} bytes; '

@@ -5,8 +5,8 @@ date, what the server alone gives, in order, and none may be lost.
     fuzz.py [--connections N] [--threads N] [--server nginx|apache|event]     the seed: CHECK_SEED
 
 Requests for kept and other files, fields of browsers and others, conditions in many forms, ranges, POSTs whose bodies
-look like requests, made, chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close, reset, read
-slowly or not at all for a while.
+look like requests, made, chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close,
+reset, read slowly or not at all for a while.
 
 Must not know: how the kernel decides.
 """
