@@ -52,55 +52,55 @@ INLINE __u64 word(const unsigned char *at) {
      (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
 #define FIRST(n) (~0ULL >> (64 - 8 * (n)))
 
-/* Judges the line of a request that begins at `at`. Only names that are known to leave the answer
- * of a static file alone are LINE_PLAIN. */
+/* Whether the folded text begins with a constant name in lower case, of at most 32 bytes. */
+INLINE int begins(const unsigned char *text, const char *name, __u32 size) {
+    __u64 wanted;
+    __u32 i, j;
+    for (i = 0; i < size; i += 8) {
+        wanted = 0;
+        for (j = 0; j < 8 && i + j < size; j++)
+            wanted |= (__u64)(unsigned char)name[i + j] << 8 * j;
+        if (((word(text + i) | FOLD) & FIRST(j)) != wanted)
+            return 0;
+    }
+    return 1;
+}
+
+#define BEGINS(name) begins(text, name, sizeof(name) - 1)
+
+/* Judges the line of a request that begins at `at`. Only fields that are known to leave the answer
+ * of a static file alone are LINE_PLAIN. The loader sends all of them when it asks the server as a
+ * browser (BROWSER in kernel/src/fill.rs), and keeps no answer that they change. So no field
+ * belongs here whose effect depends on its value, such as Origin, nor one that a server must ask
+ * for first, such as Sec-CH-Width. */
 NOINLINE int request_line(struct scratch *scratch, __u32 at) {
     unsigned char *text;
-    __u64 a, b;
     if (!scratch || at >= HEAD_BYTES)
         return LINE_UNSURE;
     text = scratch->bytes + at;
-    a = word(text) | FOLD;
-    b = word(text + 8) | FOLD;
-    if ((a & FIRST(6)) == (WORD('h', 'o', 's', 't', ':', ' ', 0, 0)))
+    if (BEGINS("host: "))
         return LINE_HOST;
-    if (a == WORD('u', 's', 'e', 'r', '-', 'a', 'g', 'e') &&
-        (b & FIRST(3)) == WORD('n', 't', ':', 0, 0, 0, 0, 0))
+    if (BEGINS("user-agent:") || BEGINS("accept:") || BEGINS("accept-encoding:") ||
+        BEGINS("accept-language:") || BEGINS("referer:") || BEGINS("dnt:") || BEGINS("sec-gpc:") ||
+        BEGINS("save-data:") || BEGINS("priority:") || BEGINS("upgrade-insecure-requests:"))
         return LINE_PLAIN;
-    if ((a & FIRST(7)) == WORD('a', 'c', 'c', 'e', 'p', 't', ':', 0))
+    if (BEGINS("sec-fetch-dest:") || BEGINS("sec-fetch-mode:") || BEGINS("sec-fetch-site:") ||
+        BEGINS("sec-fetch-user:") || BEGINS("sec-fetch-storage-access:"))
         return LINE_PLAIN;
-    if (a == WORD('a', 'c', 'c', 'e', 'p', 't', '-', 'e') &&
-        b == WORD('n', 'c', 'o', 'd', 'i', 'n', 'g', ':'))
+    if (BEGINS("sec-ch-ua:") || BEGINS("sec-ch-ua-mobile:") || BEGINS("sec-ch-ua-platform:"))
         return LINE_PLAIN;
-    if (a == WORD('a', 'c', 'c', 'e', 'p', 't', '-', 'l') &&
-        b == WORD('a', 'n', 'g', 'u', 'a', 'g', 'e', ':'))
+    /* A browser reloads. The answer that is kept follows the file, so it has no age. With no-cache
+     * a client insists on the server's own. */
+    if (BEGINS("cache-control: max-age=0") && text[24] == '\r')
         return LINE_PLAIN;
-    if (a == WORD('r', 'e', 'f', 'e', 'r', 'e', 'r', ':'))
-        return LINE_PLAIN;
-    if ((a & FIRST(4)) == WORD('d', 'n', 't', ':', 0, 0, 0, 0))
-        return LINE_PLAIN;
-    if (a == WORD('s', 'e', 'c', '-', 'f', 'e', 't', 'c') &&
-        (b & FIRST(2)) == WORD('h', '-', 0, 0, 0, 0, 0, 0))
-        return LINE_PLAIN;
-    if (a == WORD('i', 'f', '-', 'n', 'o', 'n', 'e', '-') &&
-        (b & FIRST(7)) == WORD('m', 'a', 't', 'c', 'h', ':', ' ', 0))
+    if (BEGINS("if-none-match: "))
         return LINE_NONE_MATCH;
-    if (a == WORD('i', 'f', '-', 'm', 'o', 'd', 'i', 'f') &&
-        b == WORD('i', 'e', 'd', '-', 's', 'i', 'n', 'c') &&
-        ((word(text + 16) | FOLD) & FIRST(3)) == WORD('e', ':', ' ', 0, 0, 0, 0, 0))
+    if (BEGINS("if-modified-since: "))
         return LINE_SINCE;
-    if (a == WORD('c', 'o', 'n', 'n', 'e', 'c', 't', 'i')) {
-        if (b == WORD('o', 'n', ':', ' ', 'k', 'e', 'e', 'p') &&
-            (word(text + 16) | FOLD) == WORD('-', 'a', 'l', 'i', 'v', 'e', '\r' | 32, '\n' | 32) &&
-            text[22] == '\r')
-            return LINE_PLAIN;
-        return LINE_UNSURE;
-    }
-    if ((a & FIRST(4)) == WORD('c', 'o', 'n', 't', 0, 0, 0, 0) || (a & 255) == 't' ||
-        (a & FIRST(2)) == WORD('e', 'x', 0, 0, 0, 0, 0, 0) ||
-        (a & FIRST(2)) == WORD('u', 'p', 0, 0, 0, 0, 0, 0) ||
-        (a & FIRST(5)) == WORD('p', 'r', 'o', 'x', 'y', 0, 0, 0) ||
-        (a & FIRST(4)) == WORD('k', 'e', 'e', 'p', 0, 0, 0, 0) || (a & 255) == 'h' || text[0] < '0')
+    if (BEGINS("connection: keep-alive") && text[22] == '\r')
+        return LINE_PLAIN;
+    if (BEGINS("connecti") || BEGINS("cont") || BEGINS("t") || BEGINS("ex") || BEGINS("up") ||
+        BEGINS("proxy") || BEGINS("keep") || BEGINS("h") || text[0] < '0')
         return LINE_UNSURE;
     return LINE_CHANGES;
 }

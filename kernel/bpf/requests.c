@@ -13,7 +13,8 @@
 #define ASK_NS 500000000ULL
 
 struct request {
-    __u32 head; /* HEAD */
+    __u32 head;   /* HEAD */
+    __u32 fields; /* one may change the answer */
     enum line line;
     struct condition condition;
 };
@@ -68,6 +69,7 @@ INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratc
     if (walk.end != size || walk.worst == LINE_UNSURE)
         return request;
     request.line = LINE_CHANGES;
+    request.fields = walk.worst != LINE_PLAIN;
     if (!end || end > HEAD_BYTES - 16 || walk.worst != LINE_PLAIN || walk.hosts != 1 ||
         walk.tags > 1 || walk.sinces > 1)
         return request;
@@ -239,6 +241,8 @@ int nest_verdict(struct __sk_buff *skb) {
     connection->bodyless = request.head;
     connection->passed = now_coarse();
     count_add(COUNT_PASSED, 1);
+    if (request.fields)
+        count_add(COUNT_FIELDS, 1);
     return pass(skb, connection);
 user:
     leave_to_server(connection);

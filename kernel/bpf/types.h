@@ -142,6 +142,7 @@ enum count {
     COUNT_UNCHANGED, /* of the answers, those with 304 */
     COUNT_PASSED,    /* requests that the server got and whose answer was followed */
     COUNT_MISSES,    /* of these, requests for a name that is not kept */
+    COUNT_FIELDS,    /* of these, requests with a field that may change the answer */
     COUNT_RENEWED,   /* of these, requests that were passed on for the server's idle timer */
     COUNT_FULL,      /* of these, requests for which the send buffer had no room */
     COUNT_USER,      /* connections that the server alone answers from some byte on */

@@ -6,9 +6,16 @@ use crate::date;
 use crate::origin::{Answer, Origin};
 use crate::shape::HEAD;
 
-/// A browser's fields: a server that answers them in another way is not imitated.
-pub const BROWSER: &str = "User-Agent: Mozilla/5.0 (nest-accelerate)\r\nAccept: text/html,*/*;q=0.8\r\n\
-    Accept-Language: en\r\nAccept-Encoding: gzip, deflate, br\r\nConnection: keep-alive\r\n";
+/// A browser's fields, all those that the programs pass (`request_line` in `bpf/heads.h`): a server that answers
+/// them in another way is not imitated. The browser reloads, and comes from a page of another site, because
+/// servers that look at `Referer` or `Sec-Fetch-Site` refuse such requests.
+pub const BROWSER: &str = "User-Agent: Mozilla/5.0 (nest-accelerate)\r\n\
+    Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8\r\n\
+    Accept-Language: en\r\nAccept-Encoding: gzip, deflate, br, zstd\r\nReferer: http://nest-accelerate.invalid/\r\n\
+    DNT: 1\r\nSec-GPC: 1\r\nSave-Data: on\r\nPriority: u=0, i\r\nUpgrade-Insecure-Requests: 1\r\n\
+    Sec-Fetch-Dest: image\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-User: ?1\r\n\
+    Sec-Fetch-Storage-Access: none\r\nSec-CH-UA: \"nest-accelerate\";v=\"1\"\r\nSec-CH-UA-Mobile: ?1\r\n\
+    Sec-CH-UA-Platform: \"Linux\"\r\nCache-Control: max-age=0\r\nConnection: keep-alive\r\n";
 /// Those of a plain client.
 pub const PLAIN: &str = "User-Agent: nest-accelerate\r\n";
 
@@ -147,7 +154,7 @@ pub fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{agreed, compose, lasting};
+    use super::{BROWSER, agreed, compose, lasting};
     use crate::origin::Answer;
 
     fn answer(fields: &str) -> Answer {
@@ -172,6 +179,26 @@ mod tests {
         );
         assert!(text[made.date..].starts_with("Thu, 01 Jan"));
         assert_eq!(&text[made.head..], "body");
+    }
+
+    #[test]
+    fn the_browser_sends_every_field_that_the_programs_pass() {
+        let source = include_str!("../bpf/heads.h");
+        let from = source.find("int request_line(").unwrap();
+        let to = source[from..].find("\n}").unwrap() + from;
+        let names = source[from..to].split("BEGINS(\"").skip(1);
+        let names: Vec<&str> = names.map(|rest| rest.split('"').next().unwrap()).collect();
+        // Names with a blank have a value that is looked at, or one of their own.
+        let passed =
+            |name: &&&str| name.ends_with(':') || name.contains(": ") && !name.ends_with(' ');
+        let sent = BROWSER.to_ascii_lowercase();
+        let sent: Vec<&str> = sent.split("\r\n").collect();
+        let mut count = 0;
+        for name in names.iter().filter(passed) {
+            count += 1;
+            assert!(sent.iter().any(|line| line.starts_with(name)), "{name}");
+        }
+        assert_eq!(count, sent.len() - 1);
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Origin {
     }
 
     /// Sends a request and reads the head of the answer. `fields` end with CRLF each. The programs of the
-    /// kernel leave a request with `Cache-Control` to the server.
+    /// kernel leave a request with `Pragma` to the server.
     pub fn head(
         &mut self,
         method: &str,
@@ -68,9 +68,8 @@ impl Origin {
         path: &str,
         fields: &str,
     ) -> Result<Answer, String> {
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nCache-Control: no-cache\r\n{fields}\r\n"
-        );
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nPragma: no-cache\r\n{fields}\r\n");
         let sent = self.stream.write_all(request.as_bytes());
         sent.map_err(|e| crate::failure::reason(&e))?;
         let until = Instant::now() + LIMIT;

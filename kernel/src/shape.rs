@@ -178,7 +178,7 @@ impl Record {
 }
 
 /// What the programs count, in their order: the name in metrics, what it is.
-pub const COUNTS: [(&str, &str); 13] = [
+pub const COUNTS: [(&str, &str); 14] = [
     ("connections", "Connections of the port"),
     ("answers", "Requests that the kernel answered"),
     ("answer_bytes", "Bytes of these answers"),
@@ -188,6 +188,10 @@ pub const COUNTS: [(&str, &str); 13] = [
         "Requests that the server got and whose answer was followed",
     ),
     ("missed", "Requests among them for names that are not kept"),
+    (
+        "fields",
+        "Requests among them with a field that may change the answer",
+    ),
     (
         "renewed",
         "Requests among them that only renew the server's idle timer",

@@ -166,9 +166,8 @@ class Site:
             return file.read().splitlines()
 
 
-def answer(client, method='GET'):
-    """Reads one answer with a length: (head, body)."""
-    data = b''
+def answer(client, method='GET', data=b''):
+    """Reads one answer with a length, of which `data` is read already: (head, body)."""
     while b'\r\n\r\n' not in data:
         more = client.recv(65536)
         if not more:

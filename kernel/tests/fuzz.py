@@ -4,9 +4,9 @@ date, what the server alone gives, in order, and none may be lost.
 
     fuzz.py [--connections N] [--threads N] [--server nginx|apache|event]     the seed: CHECK_SEED
 
-Requests for kept and other files, conditions in many forms, ranges, POSTs whose bodies look like requests, made,
-chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close, reset, read
-slowly or not at all for a while.
+Requests for kept and other files, fields of browsers and others, conditions in many forms, ranges, POSTs whose bodies
+look like requests, made, chunked and slow answers; pipelined, one by one, cut at random bytes; clients that half-close,
+reset, read slowly or not at all for a while.
 
 Must not know: how the kernel decides.
 """
@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 
+import browsers
 import servers
 from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, lacks, sample, undated
 
@@ -39,8 +40,11 @@ def request(path, method='GET', fields='', body=b'', host='test', version='1.1')
 
 
 # Apache tells clients that ask for it that the connection stays open. The prepared answer does not.
-PLAIN = ('', 'User-Agent: x\r\nAccept: */*\r\n', 'Accept-Encoding: gzip\r\nReferer: http://test/\r\n')
-KEEPING = ('Connection: keep-alive\r\n',)
+KEEPING = ('Connection: keep-alive\r\n', *browsers.SENT.values())
+PLAIN = ('', 'User-Agent: x\r\nAccept: */*\r\n', 'Accept-Encoding: gzip\r\nReferer: http://test/\r\n',
+         *(fields.replace('Connection: keep-alive\r\n', '') for fields in browsers.SENT.values()))
+# Fields that the kernel leaves to the server, and with which the connection goes on.
+LEFT = (*browsers.LEFT, 'TE: trailers', 'Keep-Alive: 300', 'Upgrade-Insecure-Request: 1')
 
 
 def condition(draw, tag):
@@ -60,13 +64,22 @@ def condition(draw, tag):
         none_match + f'If-Range: {tag}\r\n'])
 
 
+def mixed(draw, fields):
+    """The fields in another order, some of them twice, left out, or with letters in the other case."""
+    lines = [draw.choice([line, line, line, line.lower(), line.upper()]) for line in fields.split('\r\n')[:-1]
+             if draw.random() < 0.9]
+    lines += draw.sample(lines, draw.randrange(min(3, len(lines) + 1)))
+    draw.shuffle(lines)
+    return ''.join(line + '\r\n' for line in lines)
+
+
 def drawn(draw, long, keeping=True, tags=None):
     """One request that keeps the connection open. `long`: also such whose answer takes a while; `tags`: the
     ETags of files, by name."""
     if long and draw.random() < 0.15:
         return request(draw.choice(['/large.txt', '/slow/s.txt']))
     name = draw.choice(FILES)
-    kind = draw.randrange(24)
+    kind = draw.randrange(26)
     if tags and draw.random() < 0.25:
         return request(f'/{name}', draw.choice(['GET', 'GET', 'HEAD']),
                        draw.choice(PLAIN) + condition(draw, tags.get(name, '"-"')))
@@ -89,6 +102,8 @@ def drawn(draw, long, keeping=True, tags=None):
         lambda: request('/made', 'POST', 'Transfer-Encoding: chunked\r\n',
                         b'%x\r\n%s\r\n0\r\n\r\n' % (len(inner), inner)),
         lambda: request('/chunks/c.txt'),
+        lambda: request(f'/{name}', fields=draw.choice(PLAIN) + draw.choice(LEFT) + '\r\n'),
+        lambda: request(f'/{name}', fields=mixed(draw, draw.choice(PLAIN))),
     ][kind - 10]()
 
 
@@ -179,8 +194,9 @@ def converse(site, alone, seed):
     if draw.random() < 0.3:
         # Mostly hits, one after the other.
         names = [draw.choice(FILES) for _ in range(draw.randrange(1, 20))]
-        requests = [request(f'/{name}', fields=condition(draw, alone.tags.get(name, '"-"'))
-                            if draw.random() < 0.3 else '') for name in names]
+        plain = draw.choice(PLAIN)
+        requests = [request(f'/{name}', fields=plain + (condition(draw, alone.tags.get(name, '"-"'))
+                            if draw.random() < 0.3 else '')) for name in names]
     answers, end = [], False
     for data in requests:
         wanted, end = alone(data)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Requests per second of nginx alone, nginx behind the kernel, and a minimal loop with epoll, in turns.
 
-    measure.py [--rounds N] [--seconds N]       prints a table for benches/record/
+    measure.py [--rounds N] [--seconds N] [--sent plain|chrome|cookie]      prints a table for benches/record/
+
+With `--sent chrome` each request has the fields with which Chrome asks for a page; with `--sent cookie` it also has a
+cookie, so the kernel leaves it to the server.
 
 Server and client are in two network namespaces, joined by a veth pair. The server's process, the softirq of
 its end (RPS) and the kernel's worker are on CPU 0, wrk and the softirq of its end on CPU 1.
@@ -17,10 +20,13 @@ import sys
 import tempfile
 import time
 
+import browsers
 from accelerated import NEST, ROOT, WAIT, lacks
 
 SIZES = (192, 2000, 10_000, 28_000)
 PORT = 8080
+CHROME = browsers.SENT['Chrome, page']
+SENT = {'plain': '', 'chrome': CHROME, 'cookie': CHROME + 'Cookie: a=b\r\n'}
 SERVER, CLIENT = '10.98.0.1', '10.98.0.2'
 
 CONFIG = '''daemon off; error_log {folder}/error.log crit; pid {folder}/nginx.pid; worker_processes 1; user root;
@@ -75,15 +81,16 @@ class Net:
         return subprocess.run([*inside(self.names[1]), 'curl', '-sf', '-o', '/dev/null',
                                f'http://{SERVER}:{PORT}{path}'], timeout=WAIT, check=False).returncode == 0
 
-    def load(self, path, seconds):
+    def load(self, path, seconds, fields):
         """Requests per second of wrk."""
+        more = [word for field in fields.splitlines() for word in ('-H', field)]
         told = subprocess.run([*inside(self.names[1]), 'taskset', '-c', '1', 'wrk', '-t1', '-c64',
-                               f'-d{seconds}', f'http://{SERVER}:{PORT}{path}'], text=True, capture_output=True,
+                               f'-d{seconds}', *more, f'http://{SERVER}:{PORT}{path}'], text=True, capture_output=True,
                               timeout=WAIT + seconds, check=True).stdout
         return float(next(line.split()[1] for line in told.splitlines() if line.startswith('Requests/sec')))
 
 
-def measured(net, command, path, seconds, warm):
+def measured(net, command, path, warm, options):
     server = net.serve(*command)
     try:
         end = time.monotonic() + WAIT
@@ -94,7 +101,7 @@ def measured(net, command, path, seconds, warm):
         for _ in range(warm):
             net.ask(path)
             time.sleep(0.3)
-        return net.load(path, seconds)
+        return net.load(path, options.seconds, SENT[options.sent])
     finally:
         server.terminate()
         server.wait(WAIT)
@@ -104,6 +111,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--seconds', type=int, default=2)
+    parser.add_argument('--sent', choices=SENT, default='plain')
     options = parser.parse_args()
     missing = lacks()
     if missing:
@@ -132,8 +140,8 @@ def main():
         for _ in range(options.rounds):
             for size in SIZES:
                 for kind, command in kinds.items():
-                    found[kind, size].append(measured(net, command(size), f'/{size}', options.seconds,
-                                                      6 if kind == 'kernel' else 1))
+                    found[kind, size].append(measured(net, command(size), f'/{size}', 6 if kind == 'kernel' else 1,
+                                                      options))
         print('| requests per second | ' + ' | '.join(f'{size:,} B' for size in SIZES) + ' |')
         print('|---|' + '---|' * len(SIZES))
         for kind in kinds:

@@ -26,6 +26,7 @@ import fuzz
 import servers
 from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
                          until)
+from browsers import browsers, choosy
 from conditions import unchanged
 
 CONVERSATIONS, OTHERS = 1200, 400
@@ -390,7 +391,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '17 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '18 families\n')
 
 
 def exported(folder):
@@ -510,8 +511,8 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, unchanged, changed, versions, left, replaced, stopped, killed, blocking, rings, refused, told, exported,
-         exhausted, segments, conversations, others]
+TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, blocking, rings,
+         refused, told, exported, exhausted, segments, conversations, others]
 
 
 def main():
