@@ -46,6 +46,10 @@ const NETS: &[Source] = sources! { "frame/nets.h" "frame/nets.c" "frame/ccftree.
 
 const HEADER: &[Source] = sources! { "filters/proxy/header.h" "filters/proxy/header.c" };
 
+/// As many chains of filters a listening socket has at most at once: while those that were replaced have
+/// clients, another one accepts.
+pub const CHAINS: usize = 8;
+
 /// A filter that a server may contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
@@ -265,7 +269,7 @@ fn option(row: &'static str) -> Option<FilterOption> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, PROGRAMS, Program, Stage};
+    use super::{CHAINS, COMMON, Kind, PROGRAMS, Program, Stage};
 
     /// A row that cannot be read would be an option that specifications cannot set.
     #[test]
@@ -276,6 +280,15 @@ mod tests {
             assert!(program.main.text.contains("int main("), "{}", program.name);
         }
         assert!(Program::find("pass").unwrap().options().is_empty());
+    }
+
+    #[test]
+    fn chains_are_as_many_as_the_c_text_says() {
+        let counters = COMMON
+            .iter()
+            .find(|s| s.path == "frame/counters.h")
+            .unwrap();
+        assert!(counters.text.contains(&format!("CCF__CHAINS = {CHAINS},")));
     }
 
     #[test]

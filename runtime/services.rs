@@ -141,9 +141,10 @@ services! {
         "stages.h" With(Feature::Stages);
         "stages.c" With(Feature::Stages);
     }
-    filters FILTERED, [Check, Serve, Mind, Descriptors, Open, Release] {
+    filters FILTERED, [Check, Serve, Reloaded, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
         "returns.h" All;
+        "settings.c" FILTERED;
         "filters.c" FILTERED;
         "counted.c" Both(&FILTERED, &METERED);
         "counted_none.c" Both(&FILTERED, &Not(&METERED));

@@ -66,7 +66,8 @@ enum nest__option_kind {
 struct nest__option { /* generated from the compiler's table of options */
     const char *name;
     enum nest__option_kind kind;
-    void *value; /* in nest__config: a uint32_t or const char *; _Atomic if `reload` is set */
+    /* In nest__config, or a filter's: a uint32_t or const char *; _Atomic if `reload` is set. */
+    void *value;
     uint32_t least, most; /* of addresses: how many */
     const char *initial;  /* from the specification, or the default */
     const char *help;

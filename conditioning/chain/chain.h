@@ -12,7 +12,7 @@
 #include "names.h"
 #include "wire.h"
 
-enum { WRONG_CALL = 100, TEMPORARY = 111, MOST_FILTERS = 16 };
+enum { WRONG_CALL = 100, TEMPORARY = 111, MOST_FILTERS = CCF__CHAIN };
 
 /* A filter as it was asked for, and what it says of itself. */
 struct spec {
@@ -51,7 +51,9 @@ struct stage {
 struct chain {
     struct plan *plan;
     struct stage stage[MOST_FILTERS];
+    unsigned number; /* the first that no other chain of the socket has */
     bool leaving;
+    bool stays;         /* its last filter waits for chains that are leaving */
     uint64_t deadline;  /* of leaving */
     struct chain *next; /* older ones that are leaving */
 };
@@ -80,13 +82,19 @@ bool chain_start(struct listener *listener,
                  struct plan *plan); /* false: no descriptors or memory */
 void chain_died(pid_t pid, int status);
 uint64_t chain_tick(uint64_t now); /* what is due; returns when to call again, or 0 */
-void chain_leave(struct listener *listener, struct chain *chain, bool replaced);
+enum leaving {
+    ENDS,     /* for good: present clients may complete what they have begun */
+    REPLACED, /* the same, and the chain that replaces it gets what it has not passed on */
+    KEEPS     /* replaced, and its clients go on until they leave */
+};
+void chain_leave(struct listener *listener, struct chain *chain, enum leaving how);
 void chain_kill(void);
 bool chain_gone(void); /* no filter is left */
 
 /* serve.c */
 void serve_request(int control); /* a message of the server */
-bool reload(struct plan *plan);  /* gives every listening socket new filters */
+/* Gives every listening socket new filters, or none. */
+bool reload(struct plan *plan, enum leaving how);
 void drain(void);
 
 /* state.c */

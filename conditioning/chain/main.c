@@ -112,7 +112,7 @@ static void read_config(void) {
     struct plan *plan = plan_read(config, why, sizeof why);
     if (plan == NULL)
         say("%s%sthe filters are unchanged", why, *why != '\0' ? "; " : "");
-    else if (!reload(plan))
+    else if (!reload(plan, REPLACED))
         say("too few descriptors or too little memory for the new filters");
 }
 

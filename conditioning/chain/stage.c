@@ -18,6 +18,7 @@
 /* In ms. A filter that dies within STEADY died quickly. From the second time on the pause before it
  * is restarted doubles, from PAUSE to LONGEST_PAUSE. */
 enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 };
+#define LONGEST_STAY (365ull * 24 * 60 * 60 * 1000) /* for clients of replaced filters */
 
 /* In the child: passes the filter its descriptors and its environment, and runs it. */
 static void become(const struct stage *stage, pid_t chain) {
@@ -113,6 +114,17 @@ static void chain_free(struct chain *chain) {
     free(chain);
 }
 
+/* The first number that no chain of the listener has. */
+static unsigned number(const struct listener *listener) {
+    unsigned found = 0;
+    for (const struct chain *c = listener->chains; c != NULL;) {
+        bool taken = c->number == found;
+        found += taken;
+        c = taken ? listener->chains : c->next;
+    }
+    return found;
+}
+
 bool chain_start(struct listener *listener, struct plan *plan) {
     struct chain *chain = calloc(1, sizeof *chain);
     bool strict = false, good = chain != NULL;
@@ -120,6 +132,7 @@ bool chain_start(struct listener *listener, struct plan *plan) {
     if (!good)
         return false;
     chain->plan = plan;
+    chain->number = number(listener);
     plan->users++;
     for (int i = 0; i < plan->count; i++)
         chain->stage[i] = (struct stage){.in = -1, .out = -1, .control = -1, .memory = -1};
@@ -127,8 +140,8 @@ bool chain_start(struct listener *listener, struct plan *plan) {
         bool last = i == plan->count - 1;
         int hop[2] = {-1, listener->hop[1]};
         good = last || cc__pair(hop) == 0;
-        good = good &&
-               prepare(&chain->stage[i], &plan->spec[i], in, hop[1], listener->memory, (unsigned)i);
+        good = good && prepare(&chain->stage[i], &plan->spec[i], in, hop[1], listener->memory,
+                               chain->number * CCF__CHAIN + (unsigned)i);
         chain->stage[i].strict = strict;
         strict = strict || (plan->spec[i].traits & CCF_CHOOSES);
         if (i > 0)
@@ -190,6 +203,21 @@ void chain_died(pid_t pid, int status) {
                 }
 }
 
+static void tell(const struct stage *stage, uint8_t flags, const int *hop) {
+    struct cc__head head = cc__head_of(CC__DRAIN);
+    head.flags = flags;
+    if (stage->control != -1)
+        cc__send(stage->control, &head, NULL, 0, hop, hop != NULL, MSG_DONTWAIT);
+}
+
+/* What was replaced has ended, and no more comes. */
+static void let_go(struct chain *chain) {
+    if (chain != NULL && chain->stays && chain->next == NULL) {
+        chain->stays = false;
+        tell(&chain->stage[chain->plan->count - 1], 0, NULL);
+    }
+}
+
 uint64_t chain_tick(uint64_t now) {
     uint64_t soonest = 0;
     for (struct listener *l = listeners; l != NULL; l = l->next) {
@@ -214,21 +242,22 @@ uint64_t chain_tick(uint64_t now) {
                 soonest = due;
             at = &chain->next;
         }
+        let_go(l->chains);
     }
     return soonest;
 }
 
-void chain_leave(struct listener *listener, struct chain *chain, bool replaced) {
-    struct cc__head head = cc__head_of(CC__DRAIN);
+/* The last filter is told first: it has ended when those before it have, unless it stays. */
+void chain_leave(struct listener *listener, struct chain *chain, enum leaving how) {
     int last = chain->plan->count - 1;
+    bool again = chain->leaving; /* it was replaced, and now the others end as well */
+    uint8_t flags = how == KEEPS ? CC__LINGER : 0;
     chain->leaving = true;
-    chain->deadline = now_ms() + drain_time;
-    for (int i = 0; i <= last; i++) {
-        bool hand_over = replaced && i == last;
-        if (chain->stage[i].control != -1)
-            cc__send(chain->stage[i].control, &head, NULL, 0, &listener->hop[0], hand_over,
-                     MSG_DONTWAIT);
-    }
+    chain->deadline = now_ms() + (how == KEEPS ? LONGEST_STAY : drain_time);
+    chain->stays = how == ENDS && !again && chain->next != NULL;
+    for (int i = last; i >= 0; i--)
+        tell(&chain->stage[i], i == last && chain->stays ? CC__STAY : flags,
+             i == last && how != ENDS ? &listener->hop[0] : NULL);
     /* Now only the filters have the hops, so each filter notices when its predecessor has ended. */
     for (int i = 0; i <= last; i++)
         close_stage(&chain->stage[i]);

@@ -30,7 +30,7 @@ static void change(FILE *out, char *texts) {
     shown(reason, sizeof reason, why, sizeof why);
     if (plan == NULL)
         fprintf(out, "refused: %s\n", *why != '\0' ? reason : "a filter has refused its options");
-    else if (!reload(plan))
+    else if (!reload(plan, REPLACED))
         fprintf(out, "refused: too few descriptors or too little memory\n");
     else
         fprintf(out, "changed%s\n",

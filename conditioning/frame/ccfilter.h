@@ -60,6 +60,9 @@ struct ccf_option {
     const char *about;
 };
 
+/* Whether the text is a value of the option: its number, unless it is a text. */
+bool ccf_takes(const struct ccf_option *option, const char *text, long *value);
+
 /* What arrives at a filter, and what leaves it. */
 enum ccf_stage { CCF_ANY, CCF_CONNECTIONS, CCF_REQUESTS };
 

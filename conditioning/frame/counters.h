@@ -34,4 +34,8 @@ enum {
  * environment says which ones a filter has: CC_PLACE, from 0. */
 enum { CCF__PLACE = 65536 };
 
+/* The memory of a server has a place for each filter of each chain that a listening socket can have
+ * at once: while filters that were replaced have clients, others count. */
+enum { CCF__CHAINS = 8, CCF__CHAIN = 16 /* filters of one */ };
+
 #endif

@@ -29,8 +29,8 @@ int ccf__run_timers(void);  /* returns how long to wait for the next one, as for
 
 /* up.c: where connections come from. */
 bool ccf__up_start(void);
-void ccf__up_update(void); /* asks for as many connections as there is room for */
-void ccf__up_stop(void);   /* accepts no more */
+void ccf__up_update(void);    /* asks for as many connections as there is room for */
+void ccf__up_stop(bool keep); /* accepts no more; `keep`: clients that are here may go on */
 bool ccf__up_ended(void);
 
 /* down.c: where they go. */
@@ -44,5 +44,7 @@ bool ccf__down_idle(void);           /* nothing is left here */
 
 /* control.c */
 bool ccf__control_start(void);
+void ccf__control_look(void); /* what the chain has said counts from now on */
+bool ccf__stays(void);        /* it must not end yet */
 
 #endif

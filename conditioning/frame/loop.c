@@ -126,7 +126,7 @@ void ccf__loop(void) {
         int wait = ccf__run_timers();
         ccf__down_update();
         ccf__up_update();
-        if (ccf__up_ended() && ccf__count->held == 0 && ccf__down_idle())
+        if (ccf__up_ended() && ccf__count->held == 0 && ccf__down_idle() && !ccf__stays())
             return;
         ccf__events(wait);
     }

@@ -59,6 +59,17 @@ static const char *form(const struct ccf_option *option) {
     }
 }
 
+bool ccf_takes(const struct ccf_option *option, const char *text, long *value) {
+    const struct unit *units = option->kind == CCF_TIME   ? times
+                               : option->kind == CCF_SIZE ? sizes
+                                                          : numbers;
+    if (option->kind == CCF_TEXT)
+        return true;
+    if (option->kind == CCF_CHOICE)
+        return choice(text, option->words, value);
+    return number(text, units, value) && *value >= option->least && *value <= option->most;
+}
+
 /* Sets one option. */
 static bool set(const struct ccf_filter *filter, const char *text) {
     size_t length = strcspn(text, "=");
@@ -72,19 +83,11 @@ static bool set(const struct ccf_filter *filter, const char *text) {
         return false;
     }
     const char *value = text + length + 1;
-    const struct unit *units = option->kind == CCF_TIME   ? times
-                               : option->kind == CCF_SIZE ? sizes
-                                                          : numbers;
-    bool good = true;
     long n = 0;
-    if (option->kind == CCF_TEXT) {
+    bool good = ccf_takes(option, value, &n);
+    if (option->kind == CCF_TEXT)
         *(const char **)option->value = value;
-    } else if (option->kind == CCF_CHOICE) {
-        good = choice(value, option->words, &n);
-    } else {
-        good = number(value, units, &n) && n >= option->least && n <= option->most;
-    }
-    if (good && option->kind != CCF_TEXT)
+    else if (good)
         *(long *)option->value = n;
     if (!good)
         fprintf(stderr, "%s: %s must be %s, not '%s'\n", filter->name, option->name, form(option),

@@ -26,6 +26,7 @@ enum {
 static struct ccf_watch in = {.fd = CCF__IN};
 static struct ccf_watch link_watch = {.fd = -1};
 static bool listening, strict, armed, stopped, ended;
+static bool kept;              /* it was replaced, and its clients may go on */
 static struct ccf_timer retry; /* set while nothing is asked for */
 static size_t owed;            /* connections that were asked for and have not arrived */
 static size_t limit;
@@ -90,11 +91,17 @@ static void on_listener(struct ccf_watch *watch, uint32_t events) {
     }
 }
 
+static void stop(void) {
+    if (!kept && !stopped) {
+        stopped = true;
+        if (ccf__filter->stop != NULL)
+            ccf__filter->stop();
+    }
+}
+
 static void end(void) {
     ended = true;
-    if (!stopped && ccf__filter->stop != NULL)
-        ccf__filter->stop();
-    stopped = true;
+    stop();
 }
 
 static void on_link(struct ccf_watch *watch, uint32_t events);
@@ -112,7 +119,9 @@ static void attach(void) {
     }
     owed = 0;
     if (error == -EPIPE || error == -ECONNRESET) {
-        end(); /* the filter in front has finished */
+        ccf__control_look(); /* why it has: this filter was told before that one, as chain_leave
+                                does */
+        end();               /* the filter in front has finished */
         return;
     }
     link_watch = (struct ccf_watch){.fd = error == 0 ? pair[0] : -1, .call = on_link};
@@ -225,11 +234,10 @@ void ccf__up_update(void) {
         pause_a_little();
 }
 
-void ccf__up_stop(void) {
+void ccf__up_stop(bool keep) {
     /* A filter behind others goes on until they have passed everything on and closed the hop. */
-    if (!stopped && ccf__filter->stop != NULL)
-        ccf__filter->stop();
-    stopped = true;
+    kept = keep;
+    stop();
     if (!listening || ended)
         return;
     if (armed)

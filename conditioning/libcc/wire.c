@@ -65,6 +65,8 @@ int cc__valid(const struct cc__head *head, size_t size, int fds) {
         return tail == 0 && (fds == 3 || fds == 4);
     case CC__DRAIN:
         return tail == 0 && fds <= 1;
+    case CC__CHAIN:
+        return head->length <= CC__INLINE && tail == head->length && fds == 0;
     case CC__TAKE:
     case CC__REPLY:
         return tail == 0 && fds == 0;

@@ -23,10 +23,14 @@ enum cc__type {
     CC__LISTEN,     /* server to chain: descriptors: listening socket, both ends of a hop */
     CC__REPLY,      /* chain to server: `demand` is an errno, or 0 */
     CC__DRAIN,      /* chain to filter: finish; descriptor, if any: where to put what is left */
-    CC__GATE /* server to launcher: `demand`: the backlog; descriptors: socket, for the answer */
+    CC__GATE, /* server to launcher: `demand`: the backlog; descriptors: socket, for the answer */
+    CC__CHAIN /* server to chain: other filters from now on, `length` bytes: their line */
 };
 
 enum { CC__COMPLETE = 1, CC__MEMFD = 2 }; /* flags of a bundle */
+/* Flags of CC__DRAIN. LINGER: clients that are here may go on until they leave. STAY: do not end
+ * before the next CC__DRAIN, because others put into the hop what they have left. */
+enum { CC__LINGER = 1, CC__STAY = 2 };
 
 /* An Internet address of a client. family: 4, 6, or 0 if there is none. */
 struct cc__address {

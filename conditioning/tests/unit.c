@@ -292,6 +292,10 @@ static void messages(void) {
     CHECK(!cc__valid(&head, sizeof head + 10, CC__LEASES + 2));
     head = cc__head_of(CC__TAKE);
     CHECK(cc__valid(&head, sizeof head, 0) && !cc__valid(&head, sizeof head, 1));
+    head = cc__head_of(CC__CHAIN);
+    head.length = 10;
+    CHECK(cc__valid(&head, sizeof head + 10, 0) && !cc__valid(&head, sizeof head + 10, 1));
+    CHECK(!cc__valid(&head, sizeof head + 9, 0));
 }
 
 /* A bundle that was acknowledged is not sent again, even if the acknowledgement is still unread

@@ -53,7 +53,8 @@ static unsigned config_distance(const char *a, const char *b) {
 }
 
 static bool config_same(const char *name, const char *text, bool any_case) {
-    while (*name != '\0' && (*name == *text || (any_case && (*name & ~32) == (*text & ~32)))) {
+    while (*name != '\0' && (*name == *text || (any_case && ((*name & ~32) == (*text & ~32) ||
+                                                             (*name == '.' && *text == '_'))))) {
         name++;
         text++;
     }

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
+import changes                                                      # noqa: E402
 import checks                                                       # noqa: E402
 import kills                                                        # noqa: E402
 import returning                                                    # noqa: E402
@@ -79,8 +80,8 @@ def main():
                 report.line(False, model, 'builds', '', error)
                 continue
             built[model] = exe
-            serve(report, (model, options), exe, checks.RUNNING, (*checks.ENDING, *kills.ALL))
-            serve(report, (model, options), f'{exe}-returning', returning.RUNNING, returning.ENDING)
+            serve(report, (model, options), exe, checks.RUNNING, (*checks.ENDING, *changes.ALL, *kills.ALL))
+            serve(report, (model, options), f'{exe}-returning', returning.RUNNING, (*returning.ENDING, *changes.RETURNING))
     return report.close()
 
 

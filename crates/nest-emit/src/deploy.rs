@@ -3,6 +3,7 @@
 //! Every value in them comes from the machine. Must not know: files, the command line. The same
 //! machine gives the same bytes.
 
+use nest_conditioning::inside::CHAINS;
 use nest_machine::options::{ENCRYPTED, PROXY, is_mark};
 use nest_machine::{Feature, Machine, ModelKind};
 
@@ -200,8 +201,9 @@ fn service(m: &Machine, marks: &str) -> String {
         }
         ModelKind::Event | ModelKind::Uring | ModelKind::Script => TASKS,
     };
-    // A process for each filter, and one that starts them.
-    let filters = m.filters.len() + usize::from(!m.filters.is_empty());
+    // A process for each filter, also of those that HUP has replaced and that have clients; one that
+    // starts them; and while HUP checks their options, two that do so.
+    let filters = m.filters.len() * CHAINS + 3 * usize::from(!m.filters.is_empty());
     let tasks = tasks + u64::try_from(filters).unwrap_or_default();
     format!(
         "# Install: {name} to /usr/local/bin, both units to /etc/systemd/system, then\n\

@@ -6,7 +6,7 @@ use crate::mark::MARK;
 use crate::project::{OutFile, UNITS};
 use crate::version::VERSION;
 use crate::writer::{Writer, string};
-use nest_conditioning::inside::{COMMON, INCLUDES, PROGRAMS, Program, Source};
+use nest_conditioning::inside::{COMMON, FilterOption, INCLUDES, Kind, PROGRAMS, Program, Source};
 use nest_machine::{Machine, ModelKind};
 
 /// The folder of these files in the project.
@@ -137,15 +137,112 @@ fn table(programs: &[&Program]) -> String {
     w.finish()
 }
 
+/// An option of a filter, which is an option of the server as well.
+struct Setting<'m> {
+    /// Of which filter.
+    filter: usize,
+    /// `request.timeout`; of the second filter of this name `request2.timeout`.
+    name: String,
+    option: FilterOption,
+    /// What the `%filter` line says.
+    initial: Option<&'m str>,
+}
+
+/// The options of all filters.
+fn settings(m: &Machine) -> Vec<Setting<'_>> {
+    let mut all = Vec::new();
+    for (filter, row) in m.filters.iter().enumerate() {
+        let same = |other: &&nest_machine::Filter| other.program.name == row.program.name;
+        let mut name = row.program.name.to_string();
+        match m.filters[..filter].iter().filter(same).count() {
+            0 => {}
+            before => name.push_str(&(before + 1).to_string()),
+        }
+        for option in row.program.options() {
+            // The server knows its clients from the filter itself.
+            if (row.program.name, option.name) == ("proxy", "mode") {
+                continue;
+            }
+            all.push(Setting {
+                filter,
+                name: format!("{name}.{}", option.name),
+                initial: row.value(option.name),
+                option,
+            });
+        }
+    }
+    all
+}
+
+/// For server.c: the options of filters, and their values.
+fn settings_lines(m: &Machine, w: &mut Writer) {
+    let all = settings(m);
+    let count = all.len();
+    w.line("const struct nest__filter_setting nest__spec_filter_settings[] = {");
+    for Setting { filter, option, .. } in &all {
+        let kind = match option.kind {
+            Kind::Number => "CCF_NUMBER",
+            Kind::Time => "CCF_TIME",
+            Kind::Size => "CCF_SIZE",
+            Kind::Choice => "CCF_CHOICE",
+            Kind::Text => "CCF_TEXT",
+        };
+        w.line(&format!(
+            "    {{{filter}, {{{}, {kind}, NULL, {}, {}, {}, {}}}}},",
+            string(option.name),
+            option.range.0,
+            option.range.1,
+            string(option.words.join("|")),
+            string(option.form()),
+        ));
+    }
+    if count == 0 {
+        w.line("    {0, {\"\", CCF_TEXT, NULL, 0, 0, NULL, \"\"}},");
+    }
+    w.line("};");
+    w.line(&format!(
+        "const unsigned nest__spec_filter_setting_count = {count};"
+    ));
+    w.line(&format!(
+        "const char *_Atomic nest__filter_values[{}];",
+        count.max(1)
+    ));
+    for number in 0..count {
+        w.line(&format!("NEST__FILTER_VALID({number})"));
+    }
+}
+
+/// For the table of options in server.c: those of filters.
+pub fn rows(m: &Machine, w: &mut Writer) {
+    for (number, setting) in settings(m).iter().enumerate() {
+        let initial = setting.initial.map_or("NULL".to_string(), string);
+        let help = format!(
+            "of %filter {}: {}",
+            m.filters[setting.filter].program.name,
+            setting.option.form()
+        );
+        w.line(&format!(
+            "    {{{}, NEST__TEXT, &nest__filter_values[{number}], 0, 0, {initial},\n     \
+             {}, true, NULL, nest__filter_valid_{number}}},",
+            string(&setting.name),
+            string(help),
+        ));
+    }
+}
+
 /// For server.c: the filters with their options.
 pub fn lines(m: &Machine, w: &mut Writer) {
     w.line("\n#include \"runtime/service/filters/filters.h\"");
     w.line("const struct nest__filter nest__spec_filters[] = {");
     for filter in &m.filters {
         let clients = filter.clients.map_or("NULL".to_string(), string);
-        w.line(&format!("    {{{}, {clients}}},", string(&filter.text)));
+        w.line(&format!(
+            "    {{{}, {clients}}},",
+            string(filter.program.name)
+        ));
     }
     w.line("};");
+    settings_lines(m, w);
     let leases = m.filters.iter().filter(|filter| filter.program.leases());
     w.line(&format!(
         "const unsigned nest__spec_filter_count = {};",

@@ -231,6 +231,9 @@ fn options(m: &Machine, w: &mut Writer) {
     for option in &m.settings.run {
         w.put(&option_row(m, option));
     }
+    if inside::has(m) {
+        inside::rows(m, w);
+    }
     w.line("};");
     w.line("const unsigned nest__option_count = sizeof nest__options / sizeof nest__options[0];");
     w.end("options");

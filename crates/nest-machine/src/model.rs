@@ -136,6 +136,15 @@ pub struct Filter {
     pub span: Span,
 }
 
+impl Filter {
+    /// What its line says of an option.
+    #[must_use]
+    pub fn value(&self, option: &str) -> Option<&str> {
+        let mut given = self.text.split(',').skip(1);
+        given.find_map(|word| word.strip_prefix(option)?.strip_prefix('='))
+    }
+}
+
 /// A pattern rule.
 #[derive(Clone, Debug)]
 pub struct Rule {

@@ -14,7 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { COUNTED_MEMORY = NEST__FILTERS_MOST * CCF__PLACE };
+enum { COUNTED_MEMORY = CCF__CHAINS * CCF__CHAIN * CCF__PLACE };
+
+_Static_assert((int)NEST__FILTERS_MOST == (int)CCF__CHAIN, "the places of one chain");
 
 _Static_assert(sizeof(struct ccf__counters) <= CCF__PLACE, "one's counters have one place");
 
@@ -53,23 +55,47 @@ static void counted_reason(const char *name, char to[32]) {
     to[n] = '\0';
 }
 
+static void counted_refusals(const char *reason, uint64_t count, struct nest__filter_counts *to) {
+    unsigned i = 0, most = sizeof to->refused / sizeof to->refused[0];
+    while (i < to->reasons && strcmp(to->refused[i].reason, reason) != 0) {
+        i++;
+    }
+    if (i == most) {
+        return;
+    }
+    if (i == to->reasons) {
+        nest_strlcpy(to->refused[to->reasons++].reason, reason, sizeof to->refused[i].reason);
+        to->refused[i].count = 0;
+    }
+    to->refused[i].count += count;
+}
+
+/* What one chain's filter has counted, which others may have replaced. */
+static void counted_add(const struct ccf__counters *from, struct nest__filter_counts *to) {
+    char reason[sizeof to->refused[0].reason];
+    uint64_t oldest = counted_get(&from->oldest), now = nest__clock_ms();
+    uint64_t reasons = counted_get(&from->reasons);
+    uint64_t age = oldest != 0 && oldest < now ? now - oldest : 0;
+    to->accepted += counted_get(&from->accepted);
+    to->passed += counted_get(&from->passed);
+    to->held += counted_get(&from->held);
+    to->deaths += counted_get(&from->deaths);
+    to->oldest_ms = age > to->oldest_ms ? age : to->oldest_ms;
+    for (unsigned i = 0; i < reasons && i < CCF__REASONS; i++) {
+        counted_reason(from->refused[i].name, reason);
+        counted_refusals(reason, counted_get(&from->refused[i].count), to);
+    }
+}
+
 bool nest__filters_counts(unsigned listener, unsigned filter, struct nest__filter_counts *to) {
     if (listener >= NEST__LISTEN_MAX || counted_memory[listener] == NULL ||
         filter >= nest__spec_filter_count || filter >= NEST__FILTERS_MOST) {
         return false;
     }
-    const struct ccf__counters *from = (void *)(counted_memory[listener] + filter * CCF__PLACE);
-    uint64_t oldest = counted_get(&from->oldest), now = nest__clock_ms();
-    uint64_t reasons = counted_get(&from->reasons);
-    to->accepted = counted_get(&from->accepted);
-    to->passed = counted_get(&from->passed);
-    to->held = counted_get(&from->held);
-    to->deaths = counted_get(&from->deaths);
-    to->oldest_ms = oldest != 0 && oldest < now ? now - oldest : 0;
-    to->reasons = (unsigned)(reasons < CCF__REASONS ? reasons : CCF__REASONS);
-    for (unsigned i = 0; i < to->reasons; i++) {
-        counted_reason(from->refused[i].name, to->refused[i].reason);
-        to->refused[i].count = counted_get(&from->refused[i].count);
+    *to = (struct nest__filter_counts){.reasons = 0};
+    for (size_t chain = 0; chain < CCF__CHAINS; chain++) {
+        size_t place = chain * CCF__CHAIN + filter;
+        counted_add((void *)(counted_memory[listener] + place * CCF__PLACE), to);
     }
     return true;
 }

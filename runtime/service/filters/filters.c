@@ -12,6 +12,7 @@
 #include "returns.h"
 
 #include "../../../conditioning/chain/inside.h"
+#include "../../../conditioning/frame/counters.h"
 #include "../../../conditioning/libcc/wire.h"
 #include "../../listener/listener.h"
 #include "../../platform/platform.h"
@@ -30,7 +31,6 @@
 #include <unistd.h>
 
 enum {
-    FILTERS_TEXT = 1024,           /* of a filter, with its options */
     FILTERS_ANSWER_MS = 20 * 1000, /* for cc-chain's answer at the start of the server */
     FILTERS_WELL_MS = 10 * 1000,   /* one that ran as long did not die at once */
     FILTERS_QUEUE_MS = 10,         /* between two looks at the queues, in a stop */
@@ -52,6 +52,8 @@ static struct {
     struct nest__backoff backoff;
     unsigned told; /* how often it was told to end */
     bool refused;  /* no new client can come */
+    unsigned owed; /* answers of cc-chain that have not been read */
+    char texts[NEST__FILTERS_MOST][NEST__FILTER_TEXT]; /* with which it was started, or changed */
 } filters = {.control = -1};
 
 /* -- leases */
@@ -141,7 +143,7 @@ unsigned nest__filters_descriptors(bool most) {
 
 /* In a child. Returns its exit status. */
 static int filters_chain(const char *how, const char *value) {
-    static char texts[NEST__FILTERS_MOST][FILTERS_TEXT], restarts[16];
+    static char restarts[16];
     char *argv[NEST__FILTERS_MOST + 11] = {"cc-chain", "--peek",  "--follow", "--restarts",
                                            restarts,   "--drain", "1000000"};
     int n = 7;
@@ -154,14 +156,8 @@ static int filters_chain(const char *how, const char *value) {
         argv[n++] = (char *)value;
     }
     for (unsigned i = 0; i < nest__spec_filter_count && i < NEST__FILTERS_MOST; i++) {
-        const struct nest__filter *filter = &nest__spec_filters[i];
-        if (filter->clients == NULL) {
-            snprintf(texts[i], FILTERS_TEXT, "%s", filter->text);
-        } else {
-            snprintf(texts[i], FILTERS_TEXT, "%s,%s=%u", filter->text, filter->clients,
-                     (unsigned)nest__config.max_clients);
-        }
-        argv[n++] = texts[i];
+        nest__filters_text(i, filters.texts[i]);
+        argv[n++] = filters.texts[i];
     }
     argv[n] = NULL;
     return ccc__main(n, argv);
@@ -208,6 +204,18 @@ static int filters_give(unsigned listener) {
     return cc__send(filters.control, &head, NULL, 0, fds, fds[3] == -1 ? 3 : 4, MSG_DONTWAIT);
 }
 
+/* The settings of now are those with which cc-chain runs. Whether they were not before. */
+static bool filters_renew(void) {
+    char text[NEST__FILTER_TEXT];
+    bool changed = false;
+    for (unsigned i = 0; i < nest__spec_filter_count && i < NEST__FILTERS_MOST; i++) {
+        nest__filters_text(i, text);
+        changed = changed || strcmp(text, filters.texts[i]) != 0;
+        memcpy(filters.texts[i], text, sizeof text);
+    }
+    return changed;
+}
+
 /* 0 or -errno. The listeners are given, but the answers are not awaited. */
 static int filters_start(void) {
     int pair[2];
@@ -224,6 +232,8 @@ static int filters_start(void) {
     filters.control = pair[0];
     filters.begun = nest__clock_ms();
     filters.starts++;
+    filters.owed = 0;
+    (void)filters_renew();
     if (filters.pid == -1) {
         error = -errno;
         filters_lost();
@@ -231,22 +241,30 @@ static int filters_start(void) {
     }
     for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
         error = filters_give(i);
+        filters.owed += error == 0;
     }
     return error;
 }
 
-/* cc-chain's answer. 0, -errno; -ECHILD: it has ended, and said why. */
+/* An answer of cc-chain. 0 or -errno; -EPIPE: it has ended. */
 static int filters_answer(void) {
     struct cc__message reply = {.bytes = NULL};
     struct pollfd ready = {.fd = filters.control, .events = POLLIN};
-    int status, got = poll(&ready, 1, FILTERS_ANSWER_MS);
+    int got = poll(&ready, 1, FILTERS_ANSWER_MS);
     if (got <= 0) {
         return got == 0 ? -ETIMEDOUT : -errno;
     }
     got = cc__receive(filters.control, &reply, MSG_DONTWAIT);
     if (got == 1) {
+        filters.owed--;
         return reply.head.type == CC__REPLY ? -(int)reply.head.demand : -EPROTO;
     }
+    return -EPIPE;
+}
+
+/* Why it has ended at the start of the server: -errno; -ECHILD: it has said why. */
+static int filters_failed(void) {
+    int status;
     if (waitpid(filters.pid, &status, 0) != filters.pid) {
         return -errno;
     }
@@ -275,6 +293,7 @@ int nest__filters_begin(void) {
         for (unsigned i = 0; error == 0 && i < nest__listener_count; i++) {
             error = filters_answer();
         }
+        error = error == -EPIPE && filters.pid > 0 ? filters_failed() : error;
     }
     if (error != 0 && error != -ECHILD) {
         nest__say("cannot start the filters: %s", strerror(-error));
@@ -302,6 +321,57 @@ int nest__filters_serve(void) {
 }
 
 /* -- the life of the filters, in the supervisor */
+
+/* Gives cc-chain other filters: it starts them, and those before drain. 0, or -errno; then it goes
+ * on with those before. */
+static int filters_change(void) {
+    static char text[NEST__FILTERS_MOST * (NEST__FILTER_TEXT + 1)];
+    struct cc__head head = cc__head_of(CC__CHAIN);
+    struct nest__line line = {text, 0, sizeof text - 1};
+    for (unsigned i = 0; i < nest__spec_filter_count && i < NEST__FILTERS_MOST; i++) {
+        nest__line_add(&line, i > 0 ? " " : "");
+        nest__line_add(&line, filters.texts[i]);
+    }
+    head.length = (uint32_t)line.n;
+    int error = line.n > CC__INLINE
+                    ? -E2BIG
+                    : cc__send(filters.control, &head, text, line.n, NULL, 0, MSG_DONTWAIT);
+    filters.owed += error == 0;
+    while (error == 0 && filters.owed > 0) { /* what it was given before is answered before */
+        error = filters_answer();
+    }
+    return error;
+}
+
+/* Settings that the filters refuse, or that cannot be used now, are not used. A cc-chain that does
+ * not run, or dies meanwhile, is started with the new ones. */
+void nest__filters_reloaded(void) {
+    bool began;
+    if (filters.owner != getpid() || filters.told > 0 || nest__phase() != NEST__SERVING ||
+        !filters_renew()) {
+        return;
+    }
+    fflush(NULL); /* or the child writes it as well */
+    int error = nest__try_in_child(filters_judge, &began);
+    if (error == 0 && filters.pid != 0) {
+        error = filters_change();
+        if (error == -EPIPE || error == -ECONNRESET) {
+            error = 0;
+        } else if (error == -EBUSY) {
+            nest__say("cannot change the filters: those that the last %d changes replaced still "
+                      "have clients; send HUP again when they have left",
+                      CCF__CHAINS - 1);
+        } else if (error != 0) {
+            nest__say("cannot change the filters: %s", strerror(-error));
+        }
+    } else if (error != 0 && !began) {
+        nest__say("cannot change the filters: %s", strerror(-error));
+    }
+    if (error != 0) { /* filters have said why */
+        nest__filters_refuse();
+        (void)filters_renew();
+    }
+}
 
 bool nest__filters_reaped(pid_t pid, int status) {
     char end[64];

@@ -29,13 +29,11 @@ static const struct filtered_family {
     {"nest_filter_refused", "Connections that a filter refused, by reason.", NULL, true},
 };
 
-/* The filter's name is what stands before its options. */
 static void filtered_labels(struct nest__metrics_text *text, const char *family, bool counter,
                             unsigned listener, unsigned filter) {
-    const char *name = nest__spec_filters[filter].text;
     nest__metrics_put(text, "%s%s{address=", family, counter ? "_total" : "");
     nest__metrics_quote(text, nest__listeners[listener].name);
-    nest__metrics_put(text, ",place=\"%u\",filter=\"%.*s\"", filter, (int)strcspn(name, ","), name);
+    nest__metrics_put(text, ",place=\"%u\",filter=\"%s\"", filter, nest__spec_filters[filter].name);
 }
 
 static void filtered_value(struct nest__metrics_text *text, enum filtered_which which,
