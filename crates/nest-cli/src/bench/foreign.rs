@@ -68,8 +68,8 @@ pub fn equal_work(
         }
     }
     let why = "each time to other messages, so that there is no equal work";
-    let failures = cuts.iter().map(|cut| too_much(cut, why));
-    Err(failures.last().unwrap_or(Failure::Reported))
+    let failure = cuts.last().map(|cut| too_much(cut, why));
+    Err(failure.unwrap_or(Failure::Reported))
 }
 
 /// A server with which there is nothing to compare.
