@@ -161,6 +161,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
+        arguments: args.arguments.clone(),
         timeout: SCRIPTED,
         branches: None,
     };
@@ -189,6 +190,12 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
             ));
         }
     }
+    if machine.features.contains(Feature::Channels) {
+        term::note(
+            "nobody is at the other end of second connections: messages that need one are measured as \
+             far as they are answered without it",
+        );
+    }
     let messages: usize = talks.iter().map(Talk::asks).sum();
     term::note(format!(
         "{} conversations with {messages} messages, {} of them may be repeated over a connection",
@@ -215,7 +222,11 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
         let few = machine.settings.max_clients.min(model.clients) < clients;
         recipes.push(Recipe {
             name: model.name.to_owned(),
-            command: servers::arguments(&servers::real(&server), few.then_some(clients)),
+            command: servers::arguments(
+                &servers::real(&server),
+                few.then_some(clients),
+                &args.arguments,
+            ),
             own: true,
         });
     }

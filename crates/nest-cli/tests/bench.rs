@@ -246,6 +246,27 @@ fn another_server_is_measured_beside_the_models() {
     }
 }
 
+/// A server that does not start without an argument that its own code reads.
+const CHOOSING: &str = "%{\n#include <stdio.h>\n#include <string.h>\n\
+    static const char *word;\n%}\n%%\n\"A\\n\" { $reply(word, \"\\n\"); }\n%%\n\
+    if (argc != 2) {\n    fputs(\"give one word\\n\", stderr);\n    return 2;\n}\nword = argv[1];\n";
+
+#[test]
+fn servers_are_given_arguments() {
+    let place = Place::new();
+    place.write("good.nest", CHOOSING);
+    place
+        .nest(SHORT)
+        .with_status(1)
+        .err_has("error: the server does not start: give one word\n")
+        .err_has("write them at the end, as with nest run: -- ARGUMENT");
+    let more = ["--", "--set", "maxClients=100", "--", "hello"];
+    place
+        .nest(&[SHORT, &more].concat())
+        .with_status(0)
+        .err_has("conversations with");
+}
+
 /// A server that answers some messages otherwise: they are cut for all, and nothing else is.
 #[test]
 fn where_another_server_answers_otherwise_is_cut() {

@@ -80,6 +80,9 @@ pub struct Bench {
     pub folder: Option<PathBuf>,
     #[command(flatten)]
     pub link: Link,
+    /// Arguments for the servers that are built; what their own code reads stands behind another --
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 }
 
 /// Parses `NAME=COMMAND`.
