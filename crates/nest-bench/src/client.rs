@@ -290,9 +290,15 @@ impl Client {
 
     /// A trouble with the conversation that shows it.
     pub fn trouble(&self, kind: Kind, talk: &Talk) -> Trouble {
+        let mut shown = talk.shown(self.answered);
+        if let Some(request) = talk.requests.get(self.answered)
+            && matches!(kind, Kind::Silent(_) | Kind::Closed | Kind::Reset)
+        {
+            shown.push_str(&format!("  expected {}\n", request.expect));
+        }
         Trouble {
             kind,
-            talk: talk.shown(self.answered),
+            talk: shown,
             place: Some((self.talk, self.answered)),
         }
     }

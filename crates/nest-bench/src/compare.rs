@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cut::Cut;
+
 /// The figures of a server in one round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
@@ -98,6 +100,9 @@ pub struct Run {
     pub processors: usize,
     /// The servers.
     pub servers: Vec<Entry>,
+    /// Where other servers answer otherwise than the models, and conversations were cut.
+    #[serde(default)]
+    pub cuts: Vec<Cut>,
     /// The sentence.
     pub sentence: String,
 }

@@ -40,6 +40,11 @@ pub struct Load<'a> {
     pub pipeline: usize,
     /// Whether messages are sent in two pieces, cut at a random byte.
     pub cut: bool,
+    /// Whether a conversation is drawn only when it has been played once, and clients do not think.
+    pub trial: bool,
+    /// Whether a conversation that is answered otherwise is noted and played no more; else it ends the
+    /// load.
+    pub lenient: bool,
     /// When requests begin.
     pub pace: Pace,
     /// Time that is not measured.
@@ -82,6 +87,8 @@ pub struct Measured {
     pub shares: Vec<u64>,
     /// How much of the time the driver was busy, or waited for a core.
     pub driver: Driver,
+    /// What was answered otherwise; only of a lenient load.
+    pub otherwise: Vec<Trouble>,
 }
 
 /// Sources for connections, so that ports do not run out.
@@ -117,6 +124,11 @@ struct Run<'a, 'b> {
     /// Clients that go on at a time.
     later: BinaryHeap<std::cmp::Reverse<(u64, usize, Later)>>,
     opening: usize,
+    /// The conversations that are drawn; of a trial also those that wait for their first time.
+    drawn: Vec<usize>,
+    fresh: VecDeque<usize>,
+    /// Whether a conversation was drawn, or is not drawn any more.
+    known: Vec<bool>,
     random: u64,
     source: u8,
     /// Of a closed loop: nobody begins any more.
@@ -139,6 +151,7 @@ pub fn drive(
         .map_err(|e| own("epoll", e))?;
     let latency = Histogram::new_with_bounds(1, LONGEST, 3);
     let latency = latency.map_err(|e| Trouble::from(Kind::Own(e.to_string())))?;
+    let talks = load.talks.len();
     let mut run = Run {
         load,
         clients: (0..load.clients).map(Client::new).collect(),
@@ -149,6 +162,9 @@ pub fn drive(
         rest: (0..load.clients).collect(),
         later: BinaryHeap::new(),
         opening: 0,
+        drawn: (0..talks).filter(|_| !load.trial).collect(),
+        fresh: (0..talks).filter(|_| load.trial).collect(),
+        known: vec![!load.trial; talks],
         random: load.seed,
         source: 0,
         over: false,
@@ -163,6 +179,7 @@ pub fn drive(
             latency,
             shares: vec![0; load.clients],
             driver: Driver::default(),
+            otherwise: Vec::new(),
         },
     };
     run.whole(watch)?;
@@ -303,9 +320,10 @@ impl Run<'_, '_> {
     }
 
     /// Looks for servers that do not answer.
-    fn look(&self, now: u64) -> Result<(), Trouble> {
+    fn look(&mut self, now: u64) -> Result<(), Trouble> {
         let most = nanoseconds(self.load.timeout);
-        for client in &self.clients {
+        for n in 0..self.clients.len() {
+            let client = &self.clients[n];
             if client.state == State::Rest || now.saturating_sub(client.sent_at) < most {
                 continue;
             }
@@ -315,9 +333,45 @@ impl Run<'_, '_> {
             } else {
                 Kind::Silent(self.load.timeout)
             };
-            return Err(client.trouble(kind, talk));
+            let trouble = client.trouble(kind, talk);
+            self.note(n, trouble)?;
         }
         Ok(())
+    }
+
+    /// What a client has found: the end of its conversation if the load is lenient, else of the load.
+    fn note(&mut self, n: usize, trouble: Trouble) -> Result<(), Trouble> {
+        if !self.load.lenient || trouble.differs().is_none() {
+            return Err(trouble);
+        }
+        let client = &mut self.clients[n];
+        let talk = client.talk;
+        // A client at rest is called anyway.
+        if client.state != State::Rest {
+            self.rest.push_back(n);
+        }
+        self.opening -= usize::from(client.state == State::Connecting);
+        client.close();
+        self.drawn.retain(|other| *other != talk);
+        self.known[talk] = true;
+        self.result.otherwise.push(trouble);
+        Ok(())
+    }
+
+    /// The conversation that a client begins; `None`: there is none now.
+    fn next_talk(&mut self) -> Option<usize> {
+        let fresh = self.fresh.pop_front();
+        fresh.or_else(|| {
+            let place = self.draw(self.drawn.len());
+            self.drawn.get(place).copied()
+        })
+    }
+
+    /// A conversation was played to its end.
+    fn through(&mut self, talk: usize) {
+        if !std::mem::replace(&mut self.known[talk], true) {
+            self.drawn.push(talk);
+        }
     }
 
     /// Lets clients go on whose time has come.
@@ -357,7 +411,10 @@ impl Run<'_, '_> {
     /// A client at rest asks.
     fn ask(&mut self, n: usize, due: u64, now: u64) -> Result<(), Trouble> {
         if !self.clients[n].connected() {
-            let talk = self.draw(self.load.talks.len());
+            let Some(talk) = self.next_talk() else {
+                self.rest.push_back(n);
+                return Ok(());
+            };
             self.source = (self.source + 1) % SOURCES;
             let from = Ipv4Addr::new(127, 0, 0, 2 + self.source);
             let from = self.load.to.ip().is_loopback().then_some(from);
@@ -403,7 +460,10 @@ impl Run<'_, '_> {
         let client = &mut self.clients[n];
         let talk = &self.load.talks[client.talk];
         let connecting = client.state == State::Connecting;
-        let came = client.event(flags, talk, buffer, now, &self.poll)?;
+        let came = match client.event(flags, talk, buffer, now, &self.poll) {
+            Ok(came) => came,
+            Err(trouble) => return self.note(n, trouble),
+        };
         if connecting && client.state != State::Connecting {
             self.opening -= 1;
         }
@@ -412,6 +472,7 @@ impl Run<'_, '_> {
             Came::Ended => {
                 let answered = client.due.len();
                 self.count(n, answered, now);
+                self.through(self.clients[n].talk);
                 self.clients[n].close();
                 self.rest.push_back(n);
                 Ok(())
@@ -446,11 +507,15 @@ impl Run<'_, '_> {
 
     /// A client has received answers: what it does next.
     fn go_on(&mut self, n: usize, now: u64) -> Result<(), Trouble> {
-        let client = &mut self.clients[n];
+        let client = &self.clients[n];
         if client.answered < client.asked || client.state == State::End {
             return Ok(());
         }
         let talk = &self.load.talks[client.talk];
+        if client.answered == talk.requests.len() {
+            self.through(client.talk);
+        }
+        let client = &mut self.clients[n];
         client.state = State::Rest;
         if client.answered == talk.requests.len() {
             match talk.again.filter(|_| self.load.keep) {
@@ -459,6 +524,7 @@ impl Run<'_, '_> {
             }
         }
         let think = talk.requests.get(client.asked).map_or(0, |r| r.think);
+        let think = if self.load.trial { 0 } else { think };
         if think > 0 && client.connected() {
             let time = now + u64::from(think) * 1_000_000;
             self.later.push(std::cmp::Reverse((time, n, Later::Begin)));

@@ -5,6 +5,7 @@
 
 mod client;
 mod compare;
+mod cut;
 mod driver;
 mod expect;
 mod idle;
@@ -21,6 +22,7 @@ pub use compare::{
     Entry, FORMAT, LIMIT, Loaded, Ratio, Run, Sample, WAITED, best, load_table, median, micro,
     ratio, sentence, steady, table,
 };
+pub use cut::{Cut, apply as cut};
 pub use driver::{Load, Measured, Moment, drive};
 pub use expect::{Expect, Piece, Place, Taken, Way, literal};
 pub use learn::{Answer, form};

@@ -77,6 +77,10 @@ pub fn html(run: &Run) -> String {
         run.processors,
         escaped(&run.counted)
     );
+    for cut in &run.cuts {
+        let cut = escaped(&cut.to_string());
+        let _ = writeln!(text, "<div class=\"note scroll\"><pre>{cut}</pre></div>");
+    }
     text.push_str(&figures(&all, &run.servers));
     key(&mut text, &all);
     let bar = |entry: &&Entry| {

@@ -47,7 +47,7 @@ pub struct Trouble {
     pub kind: Kind,
     /// The conversation up to there, in lines; empty: it is about none.
     pub talk: String,
-    /// The numbers of the conversation, and of its request.
+    /// The numbers of the conversation, and of the request that was to be answered.
     pub place: Option<(usize, usize)>,
 }
 
@@ -57,6 +57,23 @@ impl From<Kind> for Trouble {
             kind,
             talk: String::new(),
             place: None,
+        }
+    }
+}
+
+impl Trouble {
+    /// The conversation, and its request to which the server answers otherwise; `None`: the trouble is
+    /// about something else.
+    #[must_use]
+    pub fn differs(&self) -> Option<(usize, usize)> {
+        let (talk, request) = self.place?;
+        match self.kind {
+            Kind::Wrong { .. } | Kind::Silent(_) | Kind::Closed | Kind::Reset => {
+                Some((talk, request))
+            }
+            // What is too long, or should have closed the connection, is the answer before.
+            Kind::Unasked(_) | Kind::Open(_) => Some((talk, request.saturating_sub(1))),
+            Kind::Refused(_) | Kind::Dropped { .. } | Kind::Died(_) | Kind::Own(_) => None,
         }
     }
 }

@@ -67,6 +67,8 @@ fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
         keep: false,
         pipeline: 1,
         cut: false,
+        trial: false,
+        lenient: false,
         pace: Pace::Closed,
         warm: Duration::from_millis(20),
         measured: Duration::from_millis(200),
@@ -156,6 +158,57 @@ fn an_answer_to_the_wrong_client_is_found() {
     assert!(matches!(kind(&load), Kind::Wrong { .. }));
 }
 
+/// Of a lenient load only the conversations end, and each of them is played.
+#[test]
+fn what_is_answered_otherwise_is_noted() {
+    let requests = |texts: &[&str]| texts.iter().map(|text| request(text, text)).collect();
+    let texts: [&[&str]; 6] = [
+        &["one\n", "two\n"],
+        &["one\n", "wrong\n", "two\n"],
+        &["silent\n"],
+        &["one\n", "closed\n"],
+        &["long\n", "two\n"],
+        &["two\n"],
+    ];
+    let talks: Vec<Talk> = texts
+        .iter()
+        .map(|texts| Talk::of(requests(texts), false))
+        .collect();
+    let to = server(|client| {
+        lines(client, |line, to| {
+            let _ = match line {
+                b"wrong\n" => to.write_all(b"Wrong\n"),
+                b"silent\n" => Ok(()),
+                b"closed\n" => to.shutdown(std::net::Shutdown::Both),
+                b"long\n" => to.write_all(b"long\nmore\n"),
+                _ => to.write_all(line),
+            };
+        });
+    });
+    let load = Load {
+        lenient: true,
+        trial: true,
+        clients: 12,
+        timeout: Duration::from_secs(2),
+        ..load(to, &talks)
+    };
+    let measured = run(&load).unwrap();
+    let mut found: Vec<_> = measured.otherwise.iter().map(Trouble::differs).collect();
+    found.sort_unstable();
+    found.dedup();
+    assert_eq!(
+        found,
+        [Some((1, 1)), Some((2, 0)), Some((3, 1)), Some((4, 0))]
+    );
+    assert!(measured.requests > 0);
+    // Nothing remains: the load still ends.
+    let load = Load {
+        talks: &talks[1..2],
+        ..load
+    };
+    assert_eq!(run(&load).unwrap().otherwise[0].differs(), Some((0, 1)));
+}
+
 #[test]
 fn servers_that_fail_end_it_with_a_reason() {
     let talks = talks();
@@ -206,13 +259,25 @@ fn ends_and_greetings_are_part_of_a_conversation() {
     });
     let talk = Talk::of(vec![request("", "hello\n"), request("quit\n", "")], true);
     let measured = run(&load(to, &[talk])).unwrap();
-    assert!(measured.requests > 0);
+    assert!(
+        measured.requests > 0,
+        "{} {} {:?}",
+        measured.connections,
+        measured.seconds,
+        measured.otherwise
+    );
     let greets = server(|mut client| {
         let _ = client.write_all(b"12:00\n");
     });
     let talk = Talk::of(vec![request("", "12:00\n")], true);
     let measured = run(&load(greets, &[talk])).unwrap();
-    assert!(measured.requests > 0);
+    assert!(
+        measured.requests > 0,
+        "{} {} {:?}",
+        measured.connections,
+        measured.seconds,
+        measured.otherwise
+    );
 }
 
 #[test]

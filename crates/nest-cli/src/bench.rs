@@ -5,6 +5,7 @@
 //! clients are played, how figures are compared.
 
 mod answers;
+mod foreign;
 mod outcome;
 mod profile;
 mod servers;
@@ -34,6 +35,7 @@ use crate::term::{self, Failure, Progress};
 use crate::test::SCRIPT;
 use crate::test::script::Script;
 
+use foreign::Stop;
 use profile::Profile;
 use servers::{Recipe, Server};
 use talks::Maker;
@@ -44,6 +46,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const CUT: Duration = Duration::from_millis(500);
 /// Clients in that time.
 const CUT_CLIENTS: usize = 32;
+/// A server that ends is known to have ended so long after its clients see it.
+const ENDING: Duration = Duration::from_millis(50);
 /// A round of one server lasts at least and at most so long.
 const SHORTEST: f64 = 0.3;
 const LONGEST: f64 = 5.0;
@@ -95,18 +99,23 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     }
     let talks = conversations(args, &machine)?;
     let recipes = recipes(args, &machine)?;
-    let bench = Run {
-        args,
-        talks,
-        whole: machine.settings.framing == Framing::Message,
-        clients: usize::try_from(args.clients).unwrap_or_default(),
+    let clients = usize::try_from(args.clients).unwrap_or_default();
+    let run = |talks: &[Talk], own: bool| {
+        let bench = Run {
+            args,
+            talks,
+            whole: machine.settings.framing == Framing::Message,
+            clients,
+        };
+        for recipe in recipes.iter().filter(|recipe| own || !recipe.own) {
+            bench.verify(recipe)?;
+        }
+        let mut all = bench.rounds(&recipes)?;
+        bench.loads(&recipes, &mut all)?;
+        Ok(all)
     };
-    for recipe in &recipes {
-        bench.verify(recipe)?;
-    }
-    let mut all = bench.rounds(&recipes)?;
-    bench.loads(&recipes, &mut all)?;
-    outcome::show(args, &all, bench.clients, old.as_ref())
+    let (all, cuts) = foreign::equal_work(talks, args.keep_alive, run)?;
+    outcome::show(args, &all, cuts, clients, old.as_ref())
 }
 
 fn spec(args: &Bench, model: Option<&str>) -> Spec {
@@ -152,6 +161,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
+        arguments: args.arguments.clone(),
         timeout: SCRIPTED,
         branches: None,
     };
@@ -180,6 +190,12 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
             ));
         }
     }
+    if machine.features.contains(Feature::Channels) {
+        term::note(
+            "nobody is at the other end of second connections: messages that need one are measured as \
+             far as they are answered without it",
+        );
+    }
     let messages: usize = talks.iter().map(Talk::asks).sum();
     term::note(format!(
         "{} conversations with {messages} messages, {} of them may be repeated over a connection",
@@ -206,7 +222,11 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
         let few = machine.settings.max_clients.min(model.clients) < clients;
         recipes.push(Recipe {
             name: model.name.to_owned(),
-            command: servers::arguments(&servers::real(&server), few.then_some(clients)),
+            command: servers::arguments(
+                &servers::real(&server),
+                few.then_some(clients),
+                &args.arguments,
+            ),
             own: true,
         });
     }
@@ -236,7 +256,7 @@ struct Played {
 /// What all measurements have in common.
 struct Run<'a> {
     args: &'a Bench,
-    talks: Vec<Talk>,
+    talks: &'a [Talk],
     /// Whether a message must arrive in one piece.
     whole: bool,
     clients: usize,
@@ -246,12 +266,14 @@ impl Run<'_> {
     fn load(&self, server: &Server, seconds: f64) -> Load<'_> {
         Load {
             to: server.address,
-            talks: &self.talks,
+            talks: self.talks,
             clients: self.clients,
             idle: usize::try_from(self.args.idle).unwrap_or_default(),
             keep: self.args.keep_alive,
             pipeline: usize::try_from(self.args.pipeline).unwrap_or(1),
             cut: false,
+            trial: false,
+            lenient: false,
             pace: Pace::Closed,
             warm: Duration::from_secs_f64(WARM),
             measured: Duration::from_secs_f64(seconds),
@@ -261,7 +283,11 @@ impl Run<'_> {
     }
 
     /// Plays to a server, and watches it.
-    fn play(server: &mut Server, load: &Load, name: &str) -> Result<Played, Failure> {
+    fn play(server: &mut Server, load: &Load, recipe: &Recipe) -> Result<Played, Stop> {
+        let load = &Load {
+            lenient: !recipe.own,
+            ..load.clone()
+        };
         let (mut begin, mut end, mut memory) = (0.0, 0.0, 0);
         let result = drive(load, &mut |moment| {
             match moment {
@@ -280,7 +306,17 @@ impl Run<'_> {
                 None => Ok(()),
             }
         });
-        let measured = result.map_err(|trouble| failed(name, server, &trouble))?;
+        let name = &recipe.name;
+        let mut measured = result.map_err(|trouble| failed(name, server, &trouble))?;
+        let otherwise = std::mem::take(&mut measured.otherwise);
+        if let Some(trouble) = otherwise.first() {
+            // A server that has just ended is the reason for what its clients saw.
+            std::thread::sleep(ENDING);
+            return Err(match server.ended() {
+                Some(_) => Stop::Failed(failed(name, server, trouble)),
+                None => Stop::Otherwise(name.clone(), otherwise),
+            });
+        }
         Ok(Played {
             measured,
             time: end - begin,
@@ -289,7 +325,7 @@ impl Run<'_> {
     }
 
     /// Messages cut at random bytes are answered like whole ones.
-    fn verify(&self, recipe: &Recipe) -> Result<(), Failure> {
+    fn verify(&self, recipe: &Recipe) -> Result<(), Stop> {
         let _progress = Progress::start(format!("comparing the answers of {}", recipe.name));
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let load = Load {
@@ -298,10 +334,11 @@ impl Run<'_> {
             keep: false,
             pipeline: 1,
             cut: !self.whole,
+            trial: true,
             measured: CUT,
             ..self.load(&server, 0.0)
         };
-        Self::play(&mut server, &load, &recipe.name)?;
+        Self::play(&mut server, &load, recipe)?;
         Ok(())
     }
 
@@ -312,7 +349,7 @@ impl Run<'_> {
     }
 
     /// Measures all servers at constant rates.
-    fn loads(&self, recipes: &[Recipe], all: &mut [Entry]) -> Result<(), Failure> {
+    fn loads(&self, recipes: &[Recipe], all: &mut [Entry]) -> Result<(), Stop> {
         let mut rates: Vec<f64> = self.args.rate.iter().map(|rate| f64::from(*rate)).collect();
         if rates.is_empty() && self.args.report.is_some() {
             let most = all
@@ -339,13 +376,13 @@ impl Run<'_> {
     }
 
     /// One server at a constant rate.
-    fn loaded(&self, recipe: &Recipe, rate: f64, seconds: f64) -> Result<Loaded, Failure> {
+    fn loaded(&self, recipe: &Recipe, rate: f64, seconds: f64) -> Result<Loaded, Stop> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let load = Load {
             pace: Pace::Rate(rate),
             ..self.load(&server, seconds)
         };
-        let Played { measured, time, .. } = Self::play(&mut server, &load, &recipe.name)?;
+        let Played { measured, time, .. } = Self::play(&mut server, &load, recipe)?;
         let due = (measured.requests + measured.unserved) as f64;
         let in_time = measured.in_time as f64;
         let at = |share: f64| {
@@ -365,7 +402,7 @@ impl Run<'_> {
     }
 
     /// Measures all servers, one after another, again and again.
-    fn rounds(&self, recipes: &[Recipe]) -> Result<Vec<Entry>, Failure> {
+    fn rounds(&self, recipes: &[Recipe]) -> Result<Vec<Entry>, Stop> {
         let begun = Instant::now();
         let time = self.time();
         let count = recipes.len() as f64;
@@ -419,17 +456,18 @@ impl Run<'_> {
     }
 
     /// One server in one round.
-    fn sample(&self, recipe: &Recipe, seconds: f64) -> Result<Sample, Failure> {
+    fn sample(&self, recipe: &Recipe, seconds: f64) -> Result<Sample, Stop> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let empty = server.processes.memory();
         let load = self.load(&server, seconds);
-        let played = Self::play(&mut server, &load, &recipe.name)?;
+        let played = Self::play(&mut server, &load, recipe)?;
         let measured = played.measured;
         if measured.requests == 0 {
-            return Err(Failure::new(format!(
+            let text = format!(
                 "{}: no request was answered in {seconds:.1} seconds; give more --time",
                 recipe.name
-            )));
+            );
+            return Err(Failure::new(text).into());
         }
         let requests = measured.requests as f64;
         let driver = measured.driver;
@@ -467,7 +505,7 @@ fn failed(name: &str, server: &mut Server, trouble: &Trouble) -> Failure {
         return Failure::Reported;
     }
     // A server that has just ended is the reason for what its clients saw.
-    std::thread::sleep(Duration::from_millis(50));
+    std::thread::sleep(ENDING);
     let how = server
         .ended()
         .filter(|_| !matches!(trouble.kind, Kind::Died(_)));

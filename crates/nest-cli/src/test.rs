@@ -121,6 +121,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
             reach: &reach,
             script: Script {
                 server: requested.servers[SCRIPT].clone(),
+                arguments: Vec::new(),
                 timeout: args.timeout,
                 branches: None,
             },

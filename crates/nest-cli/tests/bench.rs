@@ -246,6 +246,87 @@ fn another_server_is_measured_beside_the_models() {
     }
 }
 
+/// A server that does not start without an argument that its own code reads.
+const CHOOSING: &str = "%{\n#include <stdio.h>\n#include <string.h>\n\
+    static const char *word;\n%}\n%%\n\"A\\n\" { $reply(word, \"\\n\"); }\n%%\n\
+    if (argc != 2) {\n    fputs(\"give one word\\n\", stderr);\n    return 2;\n}\nword = argv[1];\n";
+
+#[test]
+fn servers_are_given_arguments() {
+    let place = Place::new();
+    place.write("good.nest", CHOOSING);
+    place
+        .nest(SHORT)
+        .with_status(1)
+        .err_has("error: the server does not start: give one word\n")
+        .err_has("write them at the end, as with nest run: -- ARGUMENT");
+    let more = ["--", "--set", "maxClients=100", "--", "hello"];
+    place
+        .nest(&[SHORT, &more].concat())
+        .with_status(0)
+        .err_has("conversations with");
+}
+
+/// A server that answers some messages otherwise: they are cut for all, and nothing else is.
+#[test]
+fn where_another_server_answers_otherwise_is_cut() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    let other = GOOD.replace("\"bye\\n\"", "\"Goodbye.\\n\"");
+    place.write("other.nest", &other);
+    // It answers everything otherwise.
+    place.write(
+        "all.nest",
+        other.replace("ok\\n", "OK\\n").replace("who?", "?"),
+    );
+    for name in ["other", "all"] {
+        let spec = format!("{name}.nest");
+        place.nest(&["build", &spec, "-o", name]).with_status(0);
+    }
+    let command = |name: &str| format!("{name}={} --port {{port}}", place.path(name).display());
+    let vs = command("other");
+    let more = [
+        "--vs",
+        &vs,
+        "--json",
+        "new.json",
+        "--report",
+        "page.html",
+        "--messages",
+        "3",
+    ];
+    let ended = place.nest(&[SHORT, &more].concat()).with_status(0);
+    let ended = ended
+        .err_has("other answers otherwise: ")
+        .err_has("messages remain, for all servers");
+    for text in [
+        "other answers otherwise than the models. Not measured, for any server: ",
+        "The first difference: it answered something else\n",
+        "  send     \"BYE",
+        "\n  expected \"bye\\n\"\n  received \"Goodbye.\\n\", of which byte 1 is wrong\n",
+        "\n  other ",
+    ] {
+        assert!(ended.out.contains(text), "{text}: {}", ended.out);
+    }
+    assert!(place.read("page.html").contains("received &quot;Goodbye."));
+    let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let cut = &new["cuts"][0];
+    assert_eq!(cut["server"], "other");
+    let (messages, of) = (number(&cut["messages"]), number(&cut["of"][1]));
+    assert!(0 < messages && messages < of, "{messages} of {of}");
+    assert!(number(&cut["shorter"]) + number(&cut["left_out"]) > 0);
+    // Too little remains.
+    let vs = command("all");
+    let words = [SHORT, &["--vs", &vs]].concat();
+    place
+        .nest(&words)
+        .with_status(1)
+        .err_has("error: all answers otherwise so often that only 0 of ")
+        .err_has("leave out rules with a profile")
+        .err_has("the first difference: it answered something else");
+}
+
 /// Answers that are measured are wrong unless the client sends what a profile says.
 const CHOOSY: &str = "%{\n#include <stdlib.h>\n%}\n%%\n\
     put = \"PUT \" [0-9]{1,4} \" \" [a-z]{1,9} \"\\n\" {\n\

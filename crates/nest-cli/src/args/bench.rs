@@ -58,8 +58,8 @@ pub struct Bench {
     #[arg(long, value_name = "N,...", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub rate: Vec<u32>,
-    /// Also measure another server, which must give the same answers: a command in which {port} stands
-    /// for its port. May be repeated
+    /// Also measure another server: a command in which {port} stands for its port. Messages that it
+    /// answers otherwise are not measured, for any server. May be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = named)]
     pub vs: Vec<(String, Vec<String>)>,
     /// Write a report with plots, an HTML page; without --rate, four rates are chosen
@@ -80,6 +80,9 @@ pub struct Bench {
     pub folder: Option<PathBuf>,
     #[command(flatten)]
     pub link: Link,
+    /// Arguments for the servers that are built; what their own code reads stands behind another --
+    #[arg(last = true, value_name = "ARGUMENT")]
+    pub arguments: Vec<String>,
 }
 
 /// Parses `NAME=COMMAND`.

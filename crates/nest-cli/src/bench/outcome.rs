@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use nest_bench::{
-    Entry, FORMAT, Processes, Run, WAITED, changes, html, load_table, sentence, table,
+    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, html, load_table, sentence, table,
 };
 
 use crate::args::Bench;
@@ -36,9 +36,18 @@ pub fn writable(path: &Path) -> Result<(), Failure> {
 }
 
 /// Prints and writes everything. Fails if a server has become dearer.
-pub fn show(args: &Bench, all: &[Entry], clients: usize, old: Option<&Run>) -> Result<(), Failure> {
+pub fn show(
+    args: &Bench,
+    all: &[Entry],
+    cuts: Vec<Cut>,
+    clients: usize,
+    old: Option<&Run>,
+) -> Result<(), Failure> {
     term::print(table(all));
     term::print(load_table(all));
+    for cut in &cuts {
+        term::print(format_args!("{cut}\n"));
+    }
     for line in notes(all) {
         term::print(format_args!("{FAINT}{line}{FAINT:#}\n"));
     }
@@ -57,6 +66,7 @@ pub fn show(args: &Bench, all: &[Entry], clients: usize, old: Option<&Run>) -> R
         counted: counted(),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         servers: all.to_vec(),
+        cuts,
         sentence,
     };
     let write = |path: &Path, text: String| {
@@ -103,6 +113,8 @@ fn compared(old: &Run, new: &Run) -> Result<(), Failure> {
             old.clients,
             old.options.join(" ")
         ));
+    } else if old.cuts != new.cuts {
+        term::note("in the earlier run other messages were cut because of another server");
     }
     let all = changes(&old.servers, &new.servers);
     if all.is_empty() {

@@ -206,12 +206,14 @@ fn free_port() -> Result<u16, Failure> {
 }
 
 /// The arguments of a server that nest built: any free port, and room for so many clients.
-pub fn arguments(server: &Path, clients: Option<u32>) -> Vec<String> {
+/// Then what the user gives.
+pub fn arguments(server: &Path, clients: Option<u32>, more: &[String]) -> Vec<String> {
     let mut words = vec![server.display().to_string()];
     words.extend(["--set".to_owned(), "listen=127.0.0.1:0".to_owned()]);
     if let Some(clients) = clients {
         words.extend(["--set".to_owned(), format!("maxClients={clients}")]);
     }
+    words.extend_from_slice(more);
     words
 }
 

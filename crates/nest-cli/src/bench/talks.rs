@@ -93,11 +93,13 @@ impl Maker<'_> {
             profile: self.profile,
             random: Random(self.random.draw(usize::MAX) as u64),
         };
-        let begun = self.run(&[Played::default()])?;
-        let Some(begun) = begun.first().and_then(Option::as_ref) else {
-            return Err(Failure::new("the server does not accept a client"));
-        };
-        let at = set(coverage, begun, 1);
+        let begun = self.script.hold(&[Played::default()])?;
+        let begun = begun.map_err(|why| {
+            Failure::new(format!(
+                "{why}\n  if it needs arguments, write them at the end, as with nest run: -- ARGUMENT"
+            ))
+        })?;
+        let at = begun.ran.first().and_then(|ran| set(coverage, ran, 1));
         let mut walks = vec![
             Walk {
                 at,

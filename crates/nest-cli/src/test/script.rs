@@ -74,6 +74,8 @@ pub struct Ran {
 #[derive(Clone)]
 pub struct Script {
     pub server: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
     /// The time limit.
     pub timeout: Duration,
     /// Where it marks branches that run.
@@ -132,6 +134,7 @@ impl Script {
             }
         }
         let mut child = command
+            .args(&self.arguments)
             .current_dir(place("root"))
             .env("NEST_TRACE_FD", "2")
             .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
@@ -170,11 +173,21 @@ impl Script {
             }
             std::thread::sleep(Duration::from_millis(1));
         };
-        if !status.success() {
-            return Ok(Err(format!("the server ends there, with {status}")));
-        }
         let output = fs::read(place("said")).map_err(failed)?;
         let ran = parsed(talks, order, &output);
+        if !status.success() {
+            let met = ran
+                .iter()
+                .flat_map(|ran| &ran.parts)
+                .any(|part| !part.is_empty());
+            let said = String::from_utf8_lossy(&output);
+            return Ok(Err(match said.trim_end().lines().last() {
+                Some(last) if !met && status.code().is_some() => {
+                    format!("the server does not start: {last}")
+                }
+                _ => format!("the server ends there, with {status}"),
+            }));
+        }
         let mut files = BTreeMap::new();
         below(&place("root"), &place("root"), &mut files).map_err(failed)?;
         Ok(Ok(Held { ran, files }))
