@@ -26,7 +26,6 @@ FILES = [f"loop/{name}.c" for name in ("accept", "channels", "end", "loop", "slo
 FILES += ["channel/queue.c", "channel/pool.c", "engine/channels.c", "poller/direct.c"]
 # As in simulate.py, but nothing is inlined or left out.
 FLAGS = ["-std=c17", "-O0", "-g", "--coverage", "-fprofile-update=atomic", "-Wno-unused-function"]
-SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
 
 
 def build(folder, spec):
@@ -34,7 +33,7 @@ def build(folder, spec):
     tables = os.path.join(folder, "tables.h")
     with open(tables, "w") as out:
         subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
-    subprocess.run(["gcc", *FLAGS, *SPECS[spec], *unit.flags(folder, RUNTIME),
+    subprocess.run(["gcc", *FLAGS, *unit.SPECS[spec], *unit.flags(folder, RUNTIME),
                     f'-DSIMULATE_TABLES="{tables}"', "-c", "-o",
                     f"{folder}/server.o", f"{HERE}/simulate/server.c"], check=True)
     subprocess.run(["gcc", "--coverage", f"{folder}/server.o", "-o", f"{folder}/server"], check=True)
@@ -85,12 +84,12 @@ def main():
     counts = {}
     with tempfile.TemporaryDirectory(prefix="nest-coverage-") as top:
         os.environ["TMPDIR"] = top
-        folders = [os.path.join(top, spec) for spec in SPECS]
-        for folder, spec in zip(folders, SPECS):
+        folders = [os.path.join(top, spec) for spec in unit.SPECS]
+        for folder, spec in zip(folders, unit.SPECS):
             build(folder, spec)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for done in [pool.submit(run, folder, arguments.first + at, SHARE, arguments.conversations)
-                         for folder in folders for at in range(0, arguments.lives // len(SPECS), SHARE)]:
+                         for folder in folders for at in range(0, arguments.lives // len(unit.SPECS), SHARE)]:
                 done.result()
         for folder in folders:
             for path, lines in lines_of(folder).items():

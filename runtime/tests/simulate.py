@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Simulates random conversations with the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       100,000 conversations, some of them with
-                                                    sanitizers; CHECK_ALL=1: a million
+    runtime/tests/simulate.py                       150,000 conversations, some of them with
+                                                    sanitizers; CHECK_ALL=1: ten times as many
     runtime/tests/simulate.py --from 77             other seeds (default: from CHECK_SEED)
     runtime/tests/simulate.py --seed 5 [-v]         repeats one run of a server; -v prints its commands
     runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
@@ -29,12 +29,12 @@ import mutations
 import unit
 from support import sample
 
-SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"]}
+SPECS = unit.SPECS
 FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"]
 CONVERSATIONS = 1000    # of one server's life
 SHARE = 50              # lives in one process
-LIVES = 100, 1000       # of a sample, of everything
+LIVES = 150, 1500       # of a sample, of everything
 SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
 FEW = 3                 # planted bugs of a sample
 SOUND = 10              # lives in which nothing may be found before a sample plants some

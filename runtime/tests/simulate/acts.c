@@ -493,6 +493,9 @@ static void acts_rule(struct sim_talk *talk, const struct sim_message *message) 
     case SIM_PUT:
         files_put(talk, message);
         break;
+    case SIM_MEET:
+        meet_act(talk, message);
+        break;
     default:
         acts_say_text(talk, "ok\n");
         break;
@@ -528,6 +531,7 @@ static void acts_timer(struct sim_talk *talk, int timer) {
 void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_message *message) {
     (void)message;
     struct sim_talk *talk = talk_of(s);
+    post_settle();
     if (talk->acting || talk->over || talk->session != s) {
         sim_broken(talk, "an action begins while another runs, or after END");
     }
@@ -548,11 +552,13 @@ void nest__spec_act(nest_session *s, void *vars, int rule, const struct nest_mes
     if (rule == NEST__ACT_START) {
         talk->starts++;
         acts_say_text(talk, "hello\n");
+        meet_start(talk);
     } else if (rule == NEST__ACT_END) {
         talk->ends++;
         talk_ending(talk, s);
         talk->failed = 0;
         acts_say_text(talk, "bye\n");
+        meet_end(talk);
         errno = 0;
         if (nest_read(s, 1) != NULL || (errno != ECANCELED && errno != ECONNRESET)) {
             sim_broken(talk, "nest_read in END does not fail at once");

@@ -41,6 +41,7 @@ void draw_begin(void) {
     draw.lingers = sim_chance(30);
     draw.refers = sim_chance(40);
     sim.most = draw.clients;
+    meet_begin();
     reload_begin();
 }
 
@@ -173,6 +174,7 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
                                     SIM_READ,  SIM_READ, SIM_LINE,  SIM_INTO, SIM_SKIP,
                                     SIM_NAP,   SIM_KEEP, SIM_IDLE,  SIM_MODE, SIM_DATA,
                                     SIM_PARTS, SIM_PEEK, SIM_BLOCK, SIM_QUIT, SIM_STUCK};
+    char line[64];
     *message = (struct sim_message){.at = text->n};
     if (sim_chance(draw.wrong)) {
         draw_wrong(text, message);
@@ -182,6 +184,7 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
     if (sim_chance(draw.files)) {
         message->rule = sim_chance(60) ? SIM_GET : SIM_PUT;
     }
+    message->rule = meet_draws() ? SIM_MEET : message->rule;
     message->number = draw_size();
     switch (message->rule) {
     case SIM_SAY:
@@ -248,6 +251,10 @@ static void draw_message(struct draw_text *text, struct sim_message *message) {
         break;
     case SIM_PUT:
         draw_put(text, message);
+        break;
+    case SIM_MEET:
+        meet_draw(line, message);
+        draw_add(text, line);
         break;
     case SIM_QUIT:
         draw_add(text, "QUIT\n");
@@ -508,6 +515,9 @@ static struct nest__command draw_command(void) {
         command.cold = sim_chance(50);
         return command;
     }
+    if (meet_elsewhere()) {
+        return draw_verb(NEST__COMMAND_NOTHING, 0);
+    }
     if (sim_chance(draw.pass) || sim.live == 0) {
         return draw_pass();
     }
@@ -558,6 +568,7 @@ static void draw_look(void) {
         moment_step(talk);
     }
     lines_check();
+    post_check();
     newcomers_check();
     newcomers_refused();
     if (sim.stop_at != 0 && !nest__loop.cut && nest__reached(sim.stop_at, nest__now())) {

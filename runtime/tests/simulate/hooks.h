@@ -21,6 +21,10 @@ static inline void nest__sim_file(nest_session *s, int fd, uint64_t at, uint64_t
 static inline void nest__sim_acted(nest_session *s, uint64_t taken) {
     sim_on_acted(s, taken);
 }
+static inline void nest__sim_mail(nest_session *s, uint32_t kind, const uint8_t *bytes,
+                                  uint32_t n) {
+    sim_on_mail(s, kind, bytes, n);
+}
 static inline void nest__sim_end(nest_session *s) {
     sim_on_end(s);
 }

@@ -4,25 +4,28 @@
  *
  * Each run is a server's whole life in a process of its own, with its own seed: N, N + 1, …
  * Exit status 0: nothing was found. */
-#define NEST__RULES 19
+#define NEST__RULES 20
 #define NEST__CONDITIONS 2
-#define NEST__STANDALONE 19
+#define NEST__STANDALONE 20
 #define NEST__EARLY 0
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
 #define NEST__FALLBACK 0
-#define NEST__LOSSY 1
+#define NEST__LOSSY sim.lossy
 #define NEST__TLS 0
 #define NEST__DECODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
-#define NEST__PARTS 6
+#define NEST__PARTS 7
 #define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48
 #define NEST__TIMERS 3
 #define NEST__PIPES 0
 #ifndef NEST__MESSAGES
 #define NEST__MESSAGES 0
+#endif
+#ifndef SIMULATE_MEETS
+#define SIMULATE_MEETS 0 /* conversations send to each other */
 #endif
 #include "../../seam.h"
 
@@ -42,7 +45,9 @@
 #include "acts.c"
 #include "files.c"
 #include "lines.c"
+#include "meet.c"
 #include "newcomers.c"
+#include "post.c"
 #include "records.c"
 #include "reload.c"
 
@@ -99,7 +104,7 @@ static int run(uint64_t seed) {
     files_begin();
     clearenv(); /* as start-up code may; what it says of the configuration is drawn */
     long held = nest__faults_held - run_texts(); /* for ever; the rest of a configuration too */
-    if (nest__workers_prepare() != 0) {
+    if (nest__workers_prepare() != 0 || nest__mail_start() != 0) {
         return 1;
     }
     int status = nest__workers_run();
@@ -117,6 +122,7 @@ static int run(uint64_t seed) {
     if (sim.talks != NULL || sim.lines != NULL || nest__slots_taken() != 0) {
         sim_broken(sim.talks, "the server has stopped, and a conversation is left");
     }
+    held += post_end();
     if (nest__faults_held - run_texts() != held) {
         sim_broken(NULL, "%ld allocations are left", nest__faults_held - run_texts() - held);
     }

@@ -2,10 +2,11 @@
  *
  * draw.c draws what clients do, in place of poller/command.c. print.c prints it. talk.c models a
  * conversation: what was sent, and which replies are due. acts.c has the server's actions and
- * checks each against that model. lines.c models the further channels that actions open. moments.c
- * checks deadlines. reload.c draws configurations, and knows which one applied when. newcomers.c
- * checks which clients are accepted, records.c what the engine keeps in memory. The simulation and
- * the runtime are one compilation unit, so that it can read all state. */
+ * checks each against that model. meet.c lets conversations meet, post.c models what others send.
+ * lines.c models the further channels that actions open. moments.c checks deadlines. reload.c draws
+ * configurations, and knows which one applied when. newcomers.c checks which clients are accepted,
+ * records.c what the engine keeps in memory. The simulation and the runtime are one compilation
+ * unit, so that it can read all state. */
 #ifndef NEST_SIMULATE_H
 #define NEST_SIMULATE_H
 
@@ -13,8 +14,9 @@
 #include "../../engine/engine.h"
 #include "../../loop/loop.h"
 #include "../../poller/script.h"
+#include "../../workers/mailbox.h"
 
-enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32, SIM_LINE_MOST = 3000 };
+enum { SIM_MESSAGES = 16, SIM_IN = 160000, SIM_LAWS = 32, SIM_LINE_MOST = 3000, SIM_GROUPS = 140 };
 
 enum sim_rule {            /* as tables.py has them */
                 SIM_SAY,   /* SAY x: x */
@@ -36,6 +38,7 @@ enum sim_rule {            /* as tables.py has them */
                 SIM_BLOCK, /* nest_block_begin, nest_block_end */
                 SIM_GET,   /* GET name: nest_file_reply_path */
                 SIM_PUT,   /* PUT name n: nest_file_receive */
+                SIM_MEET,  /* MEET what group n: groups and messages (meet.c) */
                 SIM_RULES,
                 SIM_WRONG = SIM_RULES, /* no rule matches */
                 SIM_LONG,              /* more than inputBuffer */
@@ -130,6 +133,13 @@ struct sim_talk {          /* one conversation */
     uint32_t wait_from, wait_ms; /* PAUSE: how long; FURTHER: at most, 0: for ever */
     struct sim_line *line;       /* FURTHER: which one */
     bool line_reads;             /* it waits for bytes */
+    /* what others send to it */
+    struct sim_letter *letters;  /* that wait, the oldest first */
+    uint64_t waits;              /* bytes of them, as they count */
+    bool behind;                 /* it has not kept up, and must end; */
+    bool unlucky;                /* for lack of memory */
+    bool handed;                 /* the oldest has been queued */
+    uint64_t joined[SIM_GROUPS]; /* when it has joined; 0: it is no member */
 };
 
 struct sim_line {          /* a further channel, and its other side */
@@ -161,6 +171,7 @@ extern struct sim {
     struct sim_line *lines;
     uint32_t lines_n;
     uint32_t opened, closed, live, most; /* most: clients at once */
+    bool lossy;                          /* who is behind loses the oldest messages */
     bool draining;
     uint32_t stop_at; /* the end of drainTimeout; 0: never */
     uint64_t checks;
@@ -193,6 +204,7 @@ void sim_on_reply(nest_session *, const void *, size_t);
 void sim_on_file(nest_session *, uint64_t n);
 void sim_on_acted(nest_session *, uint64_t);
 void sim_on_end(nest_session *);
+void sim_on_mail(nest_session *, uint32_t kind, const uint8_t *, uint32_t n);
 struct sim_talk *talk_find(uint32_t who);
 struct sim_talk *talk_of(const nest_session *);
 void talk_want(struct sim_talk *, const void *, size_t);
@@ -218,6 +230,34 @@ void lines_check(void);              /* after each step */
 uint32_t lines_next(void);           /* when something is due for one; 0 */
 /* The other side of one does something, by these tempers; PASS: nothing now. */
 struct nest__command lines_draw(bool last, uint32_t stall, uint32_t reset);
+
+/* -- meet.c */
+void meet_begin(void);
+bool meet_draws(void); /* perhaps something is about meeting */
+void meet_draw(char line[64], struct sim_message *);
+void meet_act(struct sim_talk *, const struct sim_message *);
+void meet_start(struct sim_talk *);
+void meet_end(struct sim_talk *);
+bool meet_elsewhere(void); /* perhaps another loop sends something */
+
+/* -- post.c */
+uint64_t post_clock(void);                  /* in place of nest__clock_ns for groups */
+bool post_reaches(const struct sim_talk *); /* what is sent to it */
+uint64_t post_ended(void);                  /* an id that was one */
+void post_begin(void);                      /* before something is sent, */
+void post_sent(struct sim_talk *to, const uint8_t *, uint32_t n); /* and when it was sent */
+void post_sent_group(uint32_t group, const uint8_t *, uint32_t n, const struct sim_talk *except);
+/* Another loop has sent it to `who`; 0: to the group. */
+#define POST_NOBODY UINT32_MAX
+void post_mailed(uint32_t who, uint32_t group, uint64_t sent, const uint8_t *, uint32_t n);
+bool post_take(struct nest__mail *); /* in place of nest__mailbox_take */
+void post_settle(void);              /* before each action */
+void post_left(struct sim_talk *, uint32_t group);
+void post_said(struct sim_talk *, const void *, size_t);
+void post_leave(struct sim_talk *); /* its END has run */
+void post_free(struct sim_talk *);
+void post_check(void); /* after each step */
+uint32_t post_end(void);
 
 /* -- files.c */
 void files_begin(void); /* makes fileRoot */

@@ -30,6 +30,7 @@ tables.RULES = [
     word("BLOCK"),
     word("GET ", times(SMALL, 1, 8)),
     word("PUT ", times(SMALL, 1, 8), text(" "), NUMBER),
+    word("MEET ", times(SMALL, 1), text(" "), times(DIGIT, 1), text(" "), times(DIGIT, 1)),
 ]
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ void talk_free(struct sim_talk *talk) {
         at = &(*at)->next;
     }
     *at = talk->next;
+    post_free(talk);
     (free)(talk->in);
     (free)(talk->want);
     (free)(talk->arrived.entries);
@@ -217,6 +218,10 @@ void sim_on_reply(nest_session *s, const void *p, size_t n) {
         files_reply_bytes(talk, p, n);
         return;
     }
+    if (!talk->acting) {
+        post_said(talk, p, n);
+        return;
+    }
     if (n > talk->want_n || memcmp(talk->want + talk->want_n - n, p, n) != 0) {
         sim_broken(talk, "a reply of %zu bytes is queued that no action has made", n);
     }
@@ -263,7 +268,9 @@ static bool talk_justified(struct sim_talk *talk, const nest_session *s) {
         return !talk->astray && !talk->dead && talk->at < talk->count && next->rule == SIM_LONG &&
                unread >= next->head;
     case NEST_TIMEOUT:
-        moment_timeout(talk);
+        if (!talk->behind) {
+            moment_timeout(talk);
+        }
         return true;
     case NEST_SHUTDOWN:
         return nest__loop.cut || (sim.draining && !talk->unfinished);
@@ -277,6 +284,7 @@ void sim_on_end(nest_session *s) {
     if (talk->ends != 1) {
         sim_broken(talk, "END has run %u times", (unsigned)talk->ends);
     }
+    post_leave(talk);
 }
 
 /* Before END's action. */
@@ -286,7 +294,7 @@ void talk_ending(struct sim_talk *talk, const nest_session *s) {
         right = (talk->reset && s->reason == NEST_GONE) ||
                 (sim.draining && talk->end == NEST_STUCK && s->reason == NEST_SHUTDOWN) ||
                 (nest__loop.cut && s->reason == NEST_SHUTDOWN) ||
-                (talk->failed == ETIMEDOUT && s->reason == NEST_TIMEOUT);
+                ((talk->failed == ETIMEDOUT || talk->behind) && s->reason == NEST_TIMEOUT);
     }
     if (talk->file_cut && sim_pardoned(talk)) {
         right = right || s->reason == NEST_CLOSED || (sim.draining && s->reason == NEST_SHUTDOWN);

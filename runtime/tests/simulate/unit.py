@@ -11,13 +11,21 @@ os.environ.pop("NEST_USER", None)   # harness sets it; the simulated server has 
 # It draws commands instead of reading them, hears what the runtime says to operators, and sees every
 # attempt to accept a client.
 WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--with", "keep",
-         "--with", "timeout", "--with", "channels", "--without", "main.c", "--without", "poller/command.c",
-         "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,end",
+         "--with", "timeout", "--with", "channels", "--with", "groups",
+         "--with", "send", "--without", "main.c", "--without", "poller/command.c",
+         "--listen", "sim:tests/simulate/hooks.h:open,take,timer,reply,file,acted,mail,end",
          "--rename", "platform/log.c:nest__say=log_say",
          "--rename", "loop/accept.c:nest__take=newcomers_take",
          "--rename", "loop/accept.c:nest__poller_arm=newcomers_arm",
          "--rename", "loop/visit.c:nest__accept_pause=newcomers_pause",
-         "--rename", "loop/loop.c:nest__poller_sleep=record_sleep"]
+         "--rename", "loop/loop.c:nest__poller_sleep=record_sleep",
+         "--rename", "service/groups/loop.c:nest__clock_ns=post_clock",
+         "--rename", "service/mail/loop.c:nest__mailbox_take=post_take"]
+
+
+# What is simulated, by the compiler's flags: messages that are found in a stream of bytes; a message for
+# each receive; conversations that join groups and send to each other.
+SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE_MEETS=1"]}
 
 
 def flags(folder, runtime):
