@@ -31,6 +31,7 @@ from support.report import Report                                           # no
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
 import mail                                                                 # noqa: E402
+import proxied                                                              # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
 SPEC = r'''
@@ -567,7 +568,8 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-')):
+            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
+                                      (proxied.SPEC, proxied.CASES, 'proxied-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 if text == SPEC:
                     built(nest, model, METERED, Case(exe, folder, report.note).metered)

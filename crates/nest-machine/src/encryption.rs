@@ -7,23 +7,6 @@ use nest_diag::{Code, Diagnostic};
 use nest_feature::{Feature, Features};
 use nest_syntax::ast::{Decl, Spec};
 
-/// E0604: a proxy sends its header in clear, before the handshake, which the server would begin with.
-pub fn headers(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
-    let encrypted = features.contains(Feature::Tls) && !features.contains(Feature::StartTls);
-    let listen = spec.decls.iter().find_map(|decl| match decl {
-        Decl::Option(option) if option.name.text == "listen" => Some(option.name.span),
-        _ => None,
-    });
-    if let Some(span) = listen.filter(|_| encrypted && features.contains(Feature::Proxied)) {
-        let what = "`tls` and the word `proxy` of `listen` exclude each other";
-        out.push(
-            Diagnostic::new(Code::E0604, span, what).help(
-                "let the proxy decrypt, or pass on what is encrypted without the word `proxy`",
-            ),
-        );
-    }
-}
-
 /// E0602: an address says `tls`, and nothing can encrypt. E0604: filters would come before the handshake.
 pub fn addresses(spec: &Spec, features: Features, out: &mut Vec<Diagnostic>) {
     let word = spec.decls.iter().find_map(|decl| match decl {

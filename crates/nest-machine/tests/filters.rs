@@ -239,18 +239,14 @@ fn a_header_of_a_proxy_is_not_for_filters() {
 }
 
 #[test]
-fn a_header_of_a_proxy_is_not_encrypted() {
+fn a_header_of_a_proxy_comes_before_the_handshake() {
     let listen = "%option listen *:80 proxy\n%option tls a.pem a.key";
-    let said = said(&format!("{listen}\n{RULE}"));
-    assert!(
-        said[0].starts_with("E0604 1 `listen` `tls` and the word `proxy`"),
-        "{said:?}"
-    );
+    machine(&format!("{listen}\n{RULE}"));
     let filter = "%option tls a.pem a.key\n%filter proxy";
     refused(
         filter,
         &[
-            "E0604 2 `proxy` `%filter proxy` and `tls` exclude each other; let the proxy decrypt, or pass on what is encrypted without a header",
+            "E0604 2 `proxy` `%filter proxy` and `tls` exclude each other; write the word `proxy` behind the addresses of `listen`, and no filters",
         ],
     );
     let later = "%option caseless\n%%\nx = \"x\" \\n { $startTLS(); }";
@@ -264,12 +260,14 @@ fn proxy_follows_an_address_once() {
         ("proxy", true),
         ("*:80 proxy proxy", true),
         ("*:80 proxy", false),
+        ("*:80 proxy tls *:81 tls proxy *:82 tls", false),
+        ("*:80 proxy tls proxy", true),
         ("*:80 *:81 proxy systemd proxy", false),
     ] {
-        let text = format!("%option listen {value}\n{RULE}");
+        let text = format!("%option tls none\n%option listen {value}\n{RULE}");
         if wrong {
-            let help = format!("as in {addresses}; the word proxy or tls may follow each");
-            let expected = format!("E0602 1 `proxy` `proxy` is not an address; {help}");
+            let help = format!("as in {addresses}; the words proxy and tls may follow each, once");
+            let expected = format!("E0602 2 `proxy` `proxy` is not an address; {help}");
             assert_eq!(said(&text), [expected]);
         } else {
             assert!(machine(&text).features.contains(Feature::Proxied));

@@ -159,7 +159,7 @@ pub const OPTIONS: &[OptionInfo] = &[
             true,
             "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, \
              systemd; behind one proxy: its connections begin with a PROXY header; tls: they are encrypted, \
-             and others are not",
+             and others are not; or both",
         )
     },
     OptionInfo {

@@ -12,7 +12,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     };
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
-        Value::Addresses => (1, 32),
+        Value::Addresses => (1, 48), // 16, and two words about each
         Value::PerAddress | Value::FileCache => (1, 3),
         Value::Pairs => (1, 32),
         Value::Overload => (1, 9),
@@ -161,12 +161,12 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         }
         Value::Addresses => decl.values.iter().enumerate().all(|(i, w)| {
             is_address(&w.text)
-                || (is_mark(&w.text) && i > 0 && is_address(&decl.values[i - 1].text))
+                || is_mark_of(&decl.values[..i], &w.text)
                 || bad(
                     w.span,
                     format!("`{}` is not an address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the word proxy or \
-                     tls may follow each"
+                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the words \
+                     proxy and tls may follow each, once"
                         .to_string(),
                 )
         }),
@@ -430,6 +430,15 @@ pub const ENCRYPTED: &str = "tls";
 #[must_use]
 pub fn is_mark(text: &str) -> bool {
     text == PROXY || text == ENCRYPTED
+}
+
+/// Whether the text is such a word, and follows an address that does not have it yet.
+fn is_mark_of(before: &[Name], text: &str) -> bool {
+    let address = before.iter().rposition(|w| !is_mark(&w.text));
+    is_mark(text)
+        && address.is_some_and(|at| {
+            is_address(&before[at].text) && before[at..].iter().all(|w| w.text != text)
+        })
 }
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).
