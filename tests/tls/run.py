@@ -31,6 +31,7 @@ from support.report import Report                                           # no
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
 import mail                                                                 # noqa: E402
+import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
@@ -569,7 +570,8 @@ def main():
             out.write(LARGE)
         for model in models:
             for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
-                                      (proxied.SPEC, proxied.CASES, 'proxied-')):
+                                      (proxied.SPEC, proxied.CASES, 'proxied-'),
+                                      (protocols.SPEC, protocols.CASES, 'protocols-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 if text == SPEC:
                     built(nest, model, METERED, Case(exe, folder, report.note).metered)
@@ -578,6 +580,9 @@ def main():
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
             for name, case in mail.CASES + addresses.MAIL:
+                attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
+            exe = protocols.build(nest, model, folder)
+            for name, case in protocols.WEB:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
     return report.close()
 

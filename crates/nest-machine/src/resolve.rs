@@ -241,6 +241,7 @@ pub fn resolve(
         filters::settle(spec, &mut machine, out);
         stages::exclusions(spec, &machine, out);
         encryption::addresses(spec, machine.features, out);
+        encryption::protocols(spec, machine.features, out);
     }
     machine
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use nest_machine::{Feature, Machine, Overrides, compile};
-use nest_syntax::Alone;
+use nest_syntax::{Alone, Loader};
 
 const RULE: &str = "%%\n[^\\n]* \"\\n\" { $reply(\"ok\\n\"); }\n";
 
@@ -210,6 +210,42 @@ fn files_of_encryption_come_in_pairs() {
         said[0].contains("`tls` and `inetd` exclude each other"),
         "{said:?}"
     );
+}
+
+/// A file that names its protocol.
+struct Library;
+
+impl Loader for Library {
+    fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
+        Ok((path.to_string(), "%option alpn mine/1\n%%\n".to_string()))
+    }
+}
+
+#[test]
+fn protocols_are_named_where_connections_are_encrypted() {
+    let most = "x".repeat(255);
+    let text = format!("%option tls none\n%option alpn h2 \"http/1.1\" {most}\n{RULE}");
+    assert_eq!(machine(&text).settings.protocols, ["h2", "http/1.1", &most]);
+    assert!(machine(RULE).settings.protocols.is_empty());
+    for name in ["\"\"", "\"a b\"", "\"ä\"", &"x".repeat(256)] {
+        let said = said(&format!("%option tls none\n%option alpn h2 {name}\n{RULE}"));
+        assert!(
+            said[0].starts_with("E0602 2 ") && said[0].contains("is not the name of a protocol"),
+            "{said:?}"
+        );
+    }
+    refused(
+        "%option alpn h2",
+        &[
+            "E0604 1 `alpn` `alpn` is about encrypted connections, and this server has none; add %option tls CERT KEY, or %option tls none if its configuration names the files; or remove `alpn`",
+        ],
+    );
+    for tls in ["", "%option tls none\n"] {
+        let text = format!("{tls}%include \"mine.nest\"\n{RULE}");
+        let compiled = compile("t.nest", &text, &mut Library, &Overrides::default());
+        let machine = compiled.machine.expect("a library may name its protocol");
+        assert_eq!(machine.settings.protocols, ["mine/1"]);
+    }
 }
 
 #[test]

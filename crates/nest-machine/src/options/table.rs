@@ -172,6 +172,13 @@ pub const OPTIONS: &[OptionInfo] = &[
         )
     },
     o(
+        "alpn",
+        Value::Protocols,
+        "",
+        false,
+        "the protocols that encrypted connections may carry, as in http/1.1; the first that a client offers is taken",
+    ),
+    o(
         "inputBuffer",
         Value::Size {
             least: 16,

@@ -15,6 +15,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         Value::Addresses => (1, 48), // 16, and two words about each
         Value::PerAddress | Value::FileCache => (1, 3),
         Value::Pairs => (1, 32),
+        Value::Protocols => (1, 16),
         Value::Overload => (1, 9),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         Value::Model(_) if !info.selects.is_empty() => (1, 2),
@@ -178,6 +179,17 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     format!("`{}` is not a value of {}", word.text, info.name),
                     "an address, as in 127.0.0.1:9100, [::1]:9100, *:9100, unix:/path".to_string(),
                 )
+        }
+        Value::Protocols => {
+            let unfit = decl.values.iter().find(|w| !protocol(&w.text));
+            unfit.is_none_or(|word| {
+                bad(
+                    word.span,
+                    format!("`{}` is not the name of a protocol", word.text),
+                    "1 to 255 bytes that can be printed, without blanks, as in http/1.1"
+                        .to_string(),
+                )
+            })
         }
         Value::Overload => {
             let text = words(&decl.values);
@@ -405,6 +417,11 @@ fn number(text: &str) -> Option<u32> {
 /// Whether the text is a value of tls: `none`, or names of files in pairs.
 fn pairs(text: &str) -> bool {
     text == "none" || text.split(' ').count().is_multiple_of(2)
+}
+
+/// Whether the text can be the name of a protocol in a handshake.
+fn protocol(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
 
 /// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.
