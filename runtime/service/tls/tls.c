@@ -160,8 +160,8 @@ static int tls_protocol(SSL *ssl, const unsigned char **to, unsigned char *n,
                         const unsigned char *offers, unsigned length, void *arg) {
     unsigned char *found = NULL;
     (void)ssl, (void)arg;
-    int result = SSL_select_next_proto(&found, n, nest__spec_alpn, nest__spec_alpn_size, offers,
-                                       length);
+    int result =
+        SSL_select_next_proto(&found, n, nest__spec_alpn, nest__spec_alpn_size, offers, length);
     *to = found; /* of the offers or of the specification: neither moves during the handshake */
     return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
