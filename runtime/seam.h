@@ -326,6 +326,7 @@ struct nest__arrival { /* a connection to be served; nest__open reads it before 
     uint8_t listener;
     uint8_t io;   /* of its channel, if the poller has it already */
     bool proxied; /* the header of a proxy comes first, and nothing is received yet */
+    bool headed;  /* that header came before a handshake, and the session has it already */
     const struct nest__from *from; /* the client, as filters say; NULL: ask the socket */
     const uint8_t *bytes; /* n bytes of input, at most nest__lease(), that were received already;
                              they are read first */

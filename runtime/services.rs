@@ -26,6 +26,9 @@ const SECURED: For = Both(&Sockets, &With(Feature::Secured));
 
 /// Listeners are behind a proxy.
 const PROXIED: For = Both(&Sockets, &With(Feature::Proxied));
+/// A header of a proxy may come before a handshake.
+const AHEAD: For = Both(&PROXIED, &With(Feature::Tls));
+
 /// Clients have classes. Only loops have queues of them.
 const PRIORITIES: For = Both(&Workers("loops"), &With(Feature::Priorities));
 
@@ -239,6 +242,7 @@ services! {
         "header.h" PROXIED;
         "header.c" PROXIED;
         "proxied.c" PROXIED;
+        "ahead.c" AHEAD;
     }
     overload OVERLOADED, [Start, Load, Due, Admit, Release] {
         "overload.h" OVERLOADED;

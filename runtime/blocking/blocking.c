@@ -9,6 +9,7 @@
 #include "../platform/platform.h"
 #include "../service/filters/filters.h"
 #include "../service/filters/returns.h"
+#include "../service/proxied/proxied.h"
 #include "channels.h"
 #include "watch.h"
 
@@ -365,6 +366,27 @@ static void blocking_bye(const struct nest__chan *chan) {
     }
 }
 
+/* The header of a proxy that comes before the handshake. False: it has not come. */
+static bool blocking_header(const nest_session *s, const struct nest__arrival *arrival) {
+    if (!NEST__PROXIED || !NEST__TLS) {
+        return true;
+    }
+    uint32_t deadline = nest__after(nest__now(), nest__proxied_limit());
+    int error = nest__proxied_open(s, arrival) < 0 ? -ENOMEM : -EAGAIN;
+    while (error == -EAGAIN) {
+        int ready = blocking_poll(s->c0.fd, POLLIN, deadline);
+        if (ready == 0) {
+            nest__proxied_say(s, "has not arrived in time");
+            return false;
+        }
+        if (ready < 0 && nest__stopping()) {
+            return false;
+        }
+        error = ready < 0 ? -EAGAIN : nest__proxied_ahead(s);
+    }
+    return error == 0;
+}
+
 /* The handshake that comes before START. False: it has failed, or took too long. NEST__TLS
  * is looked at in here: unoptimized code contains functions that nobody calls. */
 static bool blocking_shake(const struct nest__chan *chan) {
@@ -450,16 +472,19 @@ static bool blocking_mail(nest_session *s, unsigned *want) {
 bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *buffer) {
     struct nest__window window = {0};
     struct nest__stop_session stop = {0};
+    struct nest__arrival now = *arrival;
     uint32_t letters = 0; /* handed over since the last look at the connection */
     blocking_was_cut = false;
     if (NEST__TLS && nest__tls_wanted(arrival->listener)) {
         s->work = NULL;
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
         nest__filters_open(s);
-        if (!blocking_shake(&s->c0)) {
+        if ((arrival->proxied && !blocking_header(s, arrival)) || !blocking_shake(&s->c0)) {
             blocking_refuse(&s->c0, buffer);
             return false;
         }
+        now.headed = now.proxied;
+        now.proxied = false;
     }
     if (NEST__DECODES > 0) {
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
@@ -468,7 +493,7 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
             return false;
         }
     }
-    unsigned want = nest__open(s, arrival);
+    unsigned want = nest__open(s, &now);
     while ((want & NEST__WANT_END) == 0) {
         stop.owes = nest__out_queued(s, &s->c0) > 0;
         int error = blocking_order(stop) == NEST__STOP_CUT ? -ECANCELED

@@ -11,15 +11,23 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-int64_t nest__socket_receive(const struct nest__chan *chan, void *to, size_t n,
-                             enum nest__chan_how how) {
-    ssize_t got = recv(chan->fd, to, n, how == NEST__CHAN_NOW ? MSG_DONTWAIT : 0);
+static int64_t socket_receive(const struct nest__chan *chan, void *to, size_t n, int flags) {
+    ssize_t got = recv(chan->fd, to, n, flags);
     if (got >= 0) {
         return got;
     }
     return errno == EAGAIN || errno == EWOULDBLOCK ? -EAGAIN
            : errno == EINTR                        ? -EINTR
                                                    : -ECONNRESET;
+}
+
+int64_t nest__socket_receive(const struct nest__chan *chan, void *to, size_t n,
+                             enum nest__chan_how how) {
+    return socket_receive(chan, to, n, how == NEST__CHAN_NOW ? MSG_DONTWAIT : 0);
+}
+
+int64_t nest__socket_peek(const struct nest__chan *chan, void *to, size_t n) {
+    return socket_receive(chan, to, n, MSG_DONTWAIT | MSG_PEEK);
 }
 
 static ssize_t socket_send(const struct nest__chan *chan, const struct nest__out out[], int n,

@@ -5,6 +5,8 @@
 #include "channel.h"
 
 int64_t nest__socket_receive(const struct nest__chan *, void *to, size_t n, enum nest__chan_how);
+/* The same without waiting; what is received stays there, for the next receive. */
+int64_t nest__socket_peek(const struct nest__chan *, void *to, size_t n);
 int64_t nest__socket_send(const struct nest__chan *, const struct nest__out[], int n,
                           enum nest__chan_how);
 int64_t nest__socket_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);

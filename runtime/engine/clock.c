@@ -141,13 +141,11 @@ void nest__clock_bytes(nest_session *s) {
 
 /* The whole header has one limit, however its bytes arrive. */
 static uint32_t clock_header(nest_session *s) {
-    uint32_t limit = nest__config.read_timeout;
     if (s->clock != NEST__CLOCK_NONE) {
         return s->until.deadline;
     }
     s->clock = NEST__CLOCK_READ;
-    return nest__after(nest__clock(),
-                       limit == 0 || limit > NEST__HEADER_MS ? NEST__HEADER_MS : limit);
+    return nest__after(nest__clock(), nest__proxied_limit());
 }
 
 uint32_t nest__deadline(nest_session *s) {

@@ -90,8 +90,8 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
     return 0;
 }
 
-/* A word about the address before it, "proxy" or "tls". Returns 1; 0: it is neither; -EINVAL and
- * the reason. */
+/* A word about the address before it, "proxy" or "tls"; both may follow it. Returns 1; 0: it is
+ * neither; -EINVAL and the reason. */
 static int endpoint_word(const char *text, size_t n, struct nest__endpoint *address, char *reason) {
     bool proxied = n == 5 && memcmp(text, "proxy", n) == 0;
     bool encrypted = n == 3 && memcmp(text, "tls", n) == 0;
@@ -107,9 +107,6 @@ static int endpoint_word(const char *text, size_t n, struct nest__endpoint *addr
                 "or build it with nest build --tls";
     } else if (address == NULL || (proxied ? address->proxied : address->encrypted)) {
         wrong = "must follow an address, once";
-    } else if (address->proxied || address->encrypted) {
-        wrong = "cannot follow the same address as 'proxy' or 'tls': the header of a proxy would "
-                "come before the handshake";
     }
     if (wrong != NULL) {
         return endpoint_refuse(reason, word, wrong);

@@ -30,7 +30,7 @@ struct nest__endpoint {
  * and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,
                          char reason[NEST__ENDPOINT_REASON]);
-/* Parses a list of addresses in order; "proxy" or "tls" may follow each. If it is NULL, uses all
+/* Parses a list of addresses in order; "proxy" and "tls" may follow each. If it is NULL, uses all
  * interfaces with this port. Returns the number of addresses, or -EINVAL and the reason. */
 int nest__endpoints(const char *list, uint32_t port, struct nest__endpoint[NEST__LISTEN_MAX],
                     char reason[NEST__ENDPOINT_REASON]);

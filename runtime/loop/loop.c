@@ -51,6 +51,10 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
         }
         return NULL;
     case NEST__OP_SEND:
+        if (NEST__TLS && s->phase == NEST__SHAKING) {
+            nest__shake_ready(s, done->result);
+            return NULL;
+        }
         if (waits) {
             return done->result < 0 ? nest__wait_over(s, (int)done->result) : nest__wait_again(s);
         }

@@ -1,6 +1,7 @@
 /* shake.h: connections whose handshake comes before START. Only where NEST__TLS is 1.
  *
- * Such a connection has a slot, in phase NEST__SHAKING; its session has not been opened. */
+ * Such a connection has a slot, in phase NEST__SHAKING; its session has not been opened. If its
+ * listener says `proxy`, a header comes in clear before the handshake. */
 #ifndef NEST_LOOP_SHAKE_H
 #define NEST_LOOP_SHAKE_H
 
@@ -9,6 +10,8 @@
 /* False: the session can be opened at once. */
 bool nest__shake_begin(nest_session *, const struct nest__arrival *);
 void nest__shake_received(nest_session *, int64_t result); /* of NEST__OP_RECEIVE */
-void nest__shake_give_up(nest_session *);                  /* too late, or the server stops */
+void nest__shake_ready(nest_session *, int64_t result);    /* of NEST__OP_SEND: input has come */
+void nest__shake_late(nest_session *);                     /* its deadline is reached */
+void nest__shake_give_up(nest_session *);                  /* the server stops */
 
 #endif

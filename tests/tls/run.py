@@ -31,6 +31,8 @@ from support.report import Report                                           # no
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
 import mail                                                                 # noqa: E402
+import protocols                                                            # noqa: E402
+import proxied                                                              # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
 SPEC = r'''
@@ -324,17 +326,17 @@ def rotated(case):
         out.write(CLOCK)
     run(['gcc', '-shared', '-fPIC', '-o', f'{base}.so', f'{base}.c', '-ldl'])
     options = [case.tls('one'), *(['dispatchers=3'] if case.loops else [])]
+
+    def later(hours):
+        with open(base, 'w', encoding='ascii') as out:
+            out.write(str(hours))
+    later(0)        # before the server begins: a test of another model has left the file
     with Server([case.exe], options=options, LD_PRELOAD=f'{base}.so', LATER=base) as server:
         def reused():
             said = client(server.port, case.folder, '-tls1_2', '-sess_in', f'{base}.session', '-ign_eof',
                           said=b'QUIT\n')
             same('the conversation', 'Goodbye.' in said, True)
             return 'Reused, TLSv1.2' in said
-
-        def later(hours):
-            with open(base, 'w', encoding='ascii') as out:
-                out.write(str(hours))
-        later(0)
         client(server.port, case.folder, '-tls1_2', '-sess_out', f'{base}.session', '-ign_eof', said=b'QUIT\n')
         key = ticket_key(f'{base}.session')
         os.kill(server.process.pid, signal.SIGHUP)
@@ -567,7 +569,9 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-')):
+            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
+                                      (proxied.SPEC, proxied.CASES, 'proxied-'),
+                                      (protocols.SPEC, protocols.CASES, 'protocols-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 if text == SPEC:
                     built(nest, model, METERED, Case(exe, folder, report.note).metered)
@@ -576,6 +580,9 @@ def main():
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
             for name, case in mail.CASES + addresses.MAIL:
+                attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
+            exe = protocols.build(nest, model, folder)
+            for name, case in protocols.WEB:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
     return report.close()
 

@@ -170,6 +170,19 @@ fn the_word_proxy_goes_along() {
         .nest(&generate)
         .with_status(1)
         .err_has("a proxy is in front of some of its addresses only");
+    let encrypted = "%option tls a.pem a.key\n".to_owned();
+    let both = "127.0.0.1:81 proxy tls *:82 tls proxy";
+    place.write("a.nest", encrypted.clone() + &spec(both));
+    place.nest(&generate).with_status(0);
+    let start = ["ExecStart=/usr/local/bin/a --set 'listen=systemd proxy tls'"];
+    assert_eq!(lines(&place.read("out/a.service"), "ExecStart="), start);
+    let dockerfile = place.read("out/Dockerfile");
+    assert!(dockerfile.contains(" --set 'listen=*:81 proxy tls *:82 proxy tls'\n"));
+    place.write("a.nest", encrypted + &spec("*:81 proxy tls *:82 proxy"));
+    place
+        .nest(&generate)
+        .with_status(1)
+        .err_has("some of its addresses say `tls` and others do not");
 }
 
 #[test]

@@ -56,19 +56,25 @@ fn addresses(m: &Machine) -> Result<Vec<String>, Unfit> {
     }
 }
 
-/// What follows each address: nothing, ` proxy` or ` tls`.
+/// What follows each address: nothing, ` proxy`, ` tls` or ` proxy tls`.
 fn marks(m: &Machine) -> Result<&'static str, Unfit> {
     let words: Vec<&str> = initial(m, "listen").split_whitespace().collect();
-    let count = |mark: &str| words.iter().filter(|word| **word == mark).count();
-    match (count(PROXY), count(ENCRYPTED)) {
-        (0, 0) => Ok(""),
-        (n, 0) if n * 2 == words.len() => Ok(" proxy"),
-        (0, n) if n * 2 == words.len() => Ok(" tls"),
-        (0, _) => Err(
+    let addresses = words.iter().filter(|word| !is_mark(word)).count();
+    let on = |mark: &str| match words.iter().filter(|word| **word == mark).count() {
+        0 => Some(false),
+        n if n == addresses => Some(true),
+        _ => None,
+    };
+    match (on(PROXY), on(ENCRYPTED)) {
+        (Some(false), Some(false)) => Ok(""),
+        (Some(true), Some(false)) => Ok(" proxy"),
+        (Some(false), Some(true)) => Ok(" tls"),
+        (Some(true), Some(true)) => Ok(" proxy tls"),
+        (Some(_), None) => Err(
             "some of its addresses say `tls` and others do not, which the sockets of one unit cannot; \
                   write the files by hand",
         ),
-        _ => Err(
+        (None, _) => Err(
             "a proxy is in front of some of its addresses only; say `proxy` behind all of them, \
                   or write the files by hand",
         ),

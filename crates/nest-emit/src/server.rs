@@ -217,7 +217,26 @@ fn identity(m: &Machine, w: &mut Writer) {
         "const bool nest__has_overload = {};",
         m.overload.is_some()
     ));
+    if m.features.contains(Feature::Tls) {
+        protocols(&m.settings.protocols, w);
+    }
     w.end("identity");
+}
+
+/// `nest__spec_alpn`: names as in the extension of the handshake, the length before each.
+fn protocols(names: &[String], w: &mut Writer) {
+    let name = |n: &String| {
+        let bytes = n.bytes().map(|b| format!(", {b}"));
+        format!("{}{}", n.len(), bytes.collect::<String>())
+    };
+    let size: usize = names.iter().map(|n| 1 + n.len()).sum();
+    let all: Vec<String> = match names {
+        [] => vec!["0".to_string()], // C has no empty arrays
+        _ => names.iter().map(name).collect(),
+    };
+    let all = all.join(", ");
+    w.line(&format!("const uint8_t nest__spec_alpn[] = {{{all}}};"));
+    w.line(&format!("const unsigned nest__spec_alpn_size = {size};"));
 }
 
 fn options(m: &Machine, w: &mut Writer) {

@@ -71,7 +71,7 @@ pub fn settle(spec: &Spec, m: &mut Machine, out: &mut Vec<Diagnostic>) {
         let what = "`%filter proxy` and `tls` exclude each other";
         out.push(
             Diagnostic::new(Code::E0604, filter.span, what)
-                .help("let the proxy decrypt, or pass on what is encrypted without a header"),
+                .help("write the word `proxy` behind the addresses of `listen`, and no filters"),
         );
         return;
     }

@@ -365,6 +365,8 @@ pub struct Settings {
     pub caseless: bool,
     /// How many classes of clients there are; 0: clients have none.
     pub classes: u32,
+    /// The protocols that encrypted connections may carry, the preferred one first; none: any.
+    pub protocols: Vec<String>,
     /// Features that options select.
     pub features: Features,
     /// The default name of the server.
@@ -386,6 +388,7 @@ impl Settings {
             matching_code: 256 << 10,
             caseless: false,
             classes: 0,
+            protocols: Vec::new(),
             features: Features::default(),
             name: name.to_string(),
             run: Vec::new(),

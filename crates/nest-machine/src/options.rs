@@ -116,6 +116,9 @@ pub fn settle(
             Value::Number { .. } if info.name == "priorities" => {
                 settings.classes = words[0].parse().unwrap_or_default();
             }
+            Value::Protocols => {
+                settings.protocols = words.iter().map(ToString::to_string).collect();
+            }
             Value::Flag if info.name == "caseless" => settings.caseless = true,
             Value::Word(_) if info.run => initial.push((info.name, words[0].to_string())),
             Value::Flag | Value::Word(_) | Value::Later => {}

@@ -239,9 +239,9 @@ pub fn resolve(
         unused::states(spec, &machine, tested, out);
         others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
-        encryption::headers(spec, machine.features, out);
         stages::exclusions(spec, &machine, out);
         encryption::addresses(spec, machine.features, out);
+        encryption::protocols(spec, machine.features, out);
     }
     machine
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use nest_machine::{Feature, Machine, Overrides, compile};
-use nest_syntax::Alone;
+use nest_syntax::{Alone, Loader};
 
 const RULE: &str = "%%\n[^\\n]* \"\\n\" { $reply(\"ok\\n\"); }\n";
 
@@ -212,6 +212,42 @@ fn files_of_encryption_come_in_pairs() {
     );
 }
 
+/// A file that names its protocol.
+struct Library;
+
+impl Loader for Library {
+    fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
+        Ok((path.to_string(), "%option alpn mine/1\n%%\n".to_string()))
+    }
+}
+
+#[test]
+fn protocols_are_named_where_connections_are_encrypted() {
+    let most = "x".repeat(255);
+    let text = format!("%option tls none\n%option alpn h2 \"http/1.1\" {most}\n{RULE}");
+    assert_eq!(machine(&text).settings.protocols, ["h2", "http/1.1", &most]);
+    assert!(machine(RULE).settings.protocols.is_empty());
+    for name in ["\"\"", "\"a b\"", "\"ä\"", &"x".repeat(256)] {
+        let said = said(&format!("%option tls none\n%option alpn h2 {name}\n{RULE}"));
+        assert!(
+            said[0].starts_with("E0602 2 ") && said[0].contains("is not the name of a protocol"),
+            "{said:?}"
+        );
+    }
+    refused(
+        "%option alpn h2",
+        &[
+            "E0604 1 `alpn` `alpn` is about encrypted connections, and this server has none; add %option tls CERT KEY, or %option tls none if its configuration names the files; or remove `alpn`",
+        ],
+    );
+    for tls in ["", "%option tls none\n"] {
+        let text = format!("{tls}%include \"mine.nest\"\n{RULE}");
+        let compiled = compile("t.nest", &text, &mut Library, &Overrides::default());
+        let machine = compiled.machine.expect("a library may name its protocol");
+        assert_eq!(machine.settings.protocols, ["mine/1"]);
+    }
+}
+
 #[test]
 fn an_encrypted_address_needs_a_certificate_and_no_filter() {
     let found = said(&format!("%option listen *:80 *:443 tls\n{RULE}"));
@@ -239,18 +275,14 @@ fn a_header_of_a_proxy_is_not_for_filters() {
 }
 
 #[test]
-fn a_header_of_a_proxy_is_not_encrypted() {
+fn a_header_of_a_proxy_comes_before_the_handshake() {
     let listen = "%option listen *:80 proxy\n%option tls a.pem a.key";
-    let said = said(&format!("{listen}\n{RULE}"));
-    assert!(
-        said[0].starts_with("E0604 1 `listen` `tls` and the word `proxy`"),
-        "{said:?}"
-    );
+    machine(&format!("{listen}\n{RULE}"));
     let filter = "%option tls a.pem a.key\n%filter proxy";
     refused(
         filter,
         &[
-            "E0604 2 `proxy` `%filter proxy` and `tls` exclude each other; let the proxy decrypt, or pass on what is encrypted without a header",
+            "E0604 2 `proxy` `%filter proxy` and `tls` exclude each other; write the word `proxy` behind the addresses of `listen`, and no filters",
         ],
     );
     let later = "%option caseless\n%%\nx = \"x\" \\n { $startTLS(); }";
@@ -264,12 +296,14 @@ fn proxy_follows_an_address_once() {
         ("proxy", true),
         ("*:80 proxy proxy", true),
         ("*:80 proxy", false),
+        ("*:80 proxy tls *:81 tls proxy *:82 tls", false),
+        ("*:80 proxy tls proxy", true),
         ("*:80 *:81 proxy systemd proxy", false),
     ] {
-        let text = format!("%option listen {value}\n{RULE}");
+        let text = format!("%option tls none\n%option listen {value}\n{RULE}");
         if wrong {
-            let help = format!("as in {addresses}; the word proxy or tls may follow each");
-            let expected = format!("E0602 1 `proxy` `proxy` is not an address; {help}");
+            let help = format!("as in {addresses}; the words proxy and tls may follow each, once");
+            let expected = format!("E0602 2 `proxy` `proxy` is not an address; {help}");
             assert_eq!(said(&text), [expected]);
         } else {
             assert!(machine(&text).features.contains(Feature::Proxied));

@@ -27,6 +27,9 @@ static struct nest__header *proxied_header(const nest_session *s) {
 
 int nest__proxied_open(const nest_session *s, const struct nest__arrival *arrival) {
     struct nest__header *slab = nest__slab(&proxied_slab, sizeof *slab);
+    if (arrival->headed) {
+        return 0;
+    }
     if (slab == NULL) {
         return arrival->proxied || arrival->from != NULL ? -ENOMEM : 0;
     }

@@ -155,6 +155,17 @@ static void tls_owner_freed(void *parent, void *pairs, CRYPTO_EX_DATA *data, int
     }
 }
 
+/* The client offers protocols (RFC 7301): the server's first that is among them. */
+static int tls_protocol(SSL *ssl, const unsigned char **to, unsigned char *n,
+                        const unsigned char *offers, unsigned length, void *arg) {
+    unsigned char *found = NULL;
+    (void)ssl, (void)arg;
+    int result =
+        SSL_select_next_proto(&found, n, nest__spec_alpn, nest__spec_alpn_size, offers, length);
+    *to = found; /* of the offers or of the specification: neither moves during the handshake */
+    return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 static SSL_CTX *tls_context(const char *certificate, const char *key) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
@@ -171,6 +182,9 @@ static SSL_CTX *tls_context(const char *certificate, const char *key) {
                                   SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_read_ahead(context, 1);
     (void)SSL_CTX_set_dh_auto(context, 1);
+    if (nest__spec_alpn_size > 0) {
+        SSL_CTX_set_alpn_select_cb(context, tls_protocol, NULL);
+    }
     nest__tickets_of(context);
     /* tickets alone: no worker keeps sessions that another would not know */
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

@@ -7,6 +7,11 @@
 /* Whether a text is a value of the option; else -EINVAL, and the reason, of at most 256 bytes. */
 int nest__tls_valid(const char *text, char *reason);
 
+/* -- generated: the protocols of option alpn in the server's order, each behind its length; size 0:
+ * it names none, and clients are not asked */
+extern const uint8_t nest__spec_alpn[];
+extern const unsigned nest__spec_alpn_size;
+
 /* -- join points */
 int nest__tls_check(void);
 int nest__tls_start(void);

@@ -51,6 +51,8 @@ pub enum Value {
     PerAddress,
     /// Files of certificates and their keys, as in `cert.pem key.pem`, or `none`.
     Pairs,
+    /// Names of protocols, each of 1 to 255 bytes.
+    Protocols,
     /// Watermarks of queues, a duration, or `none`.
     Overload,
     /// A number for each class of clients, as in `8/1`.

@@ -159,7 +159,7 @@ pub const OPTIONS: &[OptionInfo] = &[
             true,
             "addresses instead of serverPort: 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, \
              systemd; behind one proxy: its connections begin with a PROXY header; tls: they are encrypted, \
-             and others are not",
+             and others are not; or both",
         )
     },
     OptionInfo {
@@ -171,6 +171,13 @@ pub const OPTIONS: &[OptionInfo] = &[
             "connections are encrypted: the PEM files CERT KEY; more pairs may follow, which names select",
         )
     },
+    o(
+        "alpn",
+        Value::Protocols,
+        "",
+        false,
+        "the protocols that encrypted connections may carry, as in http/1.1; the first that a client offers is taken",
+    ),
     o(
         "inputBuffer",
         Value::Size {

@@ -12,9 +12,10 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     };
     let (least, most) = match info.value {
         Value::Flag => (0, 0),
-        Value::Addresses => (1, 32),
+        Value::Addresses => (1, 48), // 16, and two words about each
         Value::PerAddress | Value::FileCache => (1, 3),
         Value::Pairs => (1, 32),
+        Value::Protocols => (1, 16),
         Value::Overload => (1, 9),
         Value::Model(kind) if kind.row().spares.is_some() => (1, 3),
         Value::Model(_) if !info.selects.is_empty() => (1, 2),
@@ -161,12 +162,12 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         }
         Value::Addresses => decl.values.iter().enumerate().all(|(i, w)| {
             is_address(&w.text)
-                || (is_mark(&w.text) && i > 0 && is_address(&decl.values[i - 1].text))
+                || is_mark_of(&decl.values[..i], &w.text)
                 || bad(
                     w.span,
                     format!("`{}` is not an address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the word proxy or \
-                     tls may follow each"
+                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the words \
+                     proxy and tls may follow each, once"
                         .to_string(),
                 )
         }),
@@ -178,6 +179,17 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                     format!("`{}` is not a value of {}", word.text, info.name),
                     "an address, as in 127.0.0.1:9100, [::1]:9100, *:9100, unix:/path".to_string(),
                 )
+        }
+        Value::Protocols => {
+            let unfit = decl.values.iter().find(|w| !protocol(&w.text));
+            unfit.is_none_or(|word| {
+                bad(
+                    word.span,
+                    format!("`{}` is not the name of a protocol", word.text),
+                    "1 to 255 bytes that can be printed, without blanks, as in http/1.1"
+                        .to_string(),
+                )
+            })
         }
         Value::Overload => {
             let text = words(&decl.values);
@@ -407,6 +419,11 @@ fn pairs(text: &str) -> bool {
     text == "none" || text.split(' ').count().is_multiple_of(2)
 }
 
+/// Whether the text can be the name of a protocol in a handshake.
+fn protocol(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
 /// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.
 fn per_address(text: &str) -> bool {
     let number = |text: &str, most: u32| text.parse().is_ok_and(|n| (1..=most).contains(&n));
@@ -430,6 +447,15 @@ pub const ENCRYPTED: &str = "tls";
 #[must_use]
 pub fn is_mark(text: &str) -> bool {
     text == PROXY || text == ENCRYPTED
+}
+
+/// Whether the text is such a word, and follows an address that does not have it yet.
+fn is_mark_of(before: &[Name], text: &str) -> bool {
+    let address = before.iter().rposition(|w| !is_mark(&w.text));
+    is_mark(text)
+        && address.is_some_and(|at| {
+            is_address(&before[at].text) && before[at..].iter().all(|w| w.text != text)
+        })
 }
 
 /// Whether the text has the form of an address (whether it can be bound shows at run time).
