@@ -102,6 +102,8 @@ pub(crate) const INETD: For = Both(&Sockets, &With(Feature::Inetd));
 
 /// Connections are encrypted.
 pub(crate) const TLS: For = Both(&Sockets, &With(Feature::Tls));
+/// Received or sent bytes pass functions of the specification.
+const STAGED: For = Either(&With(Feature::Stages), &With(Feature::Encodes));
 /// OpenSSL runs on a stack that the loop has for it.
 const DEEP: For = Both(&Workers("loops"), &TLS);
 /// OpenSSL runs on the stack of a thread.
@@ -159,7 +161,7 @@ use For::{All, Both, Either, Not, Poller, Sockets, With, Without, Workers};
 parts! {
     "contract" {
         "nest.h" All;
-        "nest_stage.h" With(Feature::Stages);
+        "nest_stage.h" STAGED;
         "settings.h" All;
         "seam.h" All;
     }
@@ -237,8 +239,10 @@ parts! {
     @services
     "channel" {
         "channel/stages.h" All;
+        "channel/encodes.h" All;
         "channel/tls.h" All;
         "channel/channel.h" All;
+        "channel/records.h" STAGED;
         "channel/socket.h" Sockets;
         "channel/socket.c" Sockets;
         "channel/pipe.h" Sockets;
@@ -247,6 +251,9 @@ parts! {
     }
     "stages" {
         "channel/stages.c" With(Feature::Stages);
+    }
+    "encodes" {
+        "channel/encodes.c" With(Feature::Encodes);
     }
     "encrypted" {
         "channel/deep.h" TLS;

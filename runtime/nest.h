@@ -41,6 +41,7 @@ enum nest_reason {
     NEST_LIMIT,    /* libpcre2 needs more than backtrackingLimit steps */
     NEST_RETURNED, /* the message is answered, and the filter persist has the connection back */
     NEST_DECODE,   /* a function of %decode refused the input */
+    NEST_ENCODE,   /* a function of %encode refused the output */
     NEST_REASONS
 };
 enum nest_level { NEST_ERROR, NEST_WARN, NEST_INFO, NEST_DEBUG };
@@ -101,8 +102,7 @@ static inline nest_group nest_group_number(uint64_t number) {
  * space for another group), EINVAL or ENAMETOOLONG (the text), ENOMEM, ECANCELED (in END). */
 int nest_join_group(nest_session *, nest_group);
 void nest_leave_group(nest_session *, nest_group); /* no effect if it is no member */
-/* How many members there are: exactly, but for those that join, leave or end at the moment. The
- * session may be NULL. */
+/* How many there are: exactly, but for those that join, leave or end now. NULL may be passed. */
 uint64_t nest_members_group(nest_session *, nest_group);
 /* Sends a message to all members; `all`: also to this connection, if it is a member. For code of
  * the server, which passes NULL, both are the same. Returns 0; or -1 and errno as nest_send, or for

@@ -1,4 +1,4 @@
-/* nest_stage.h: what the functions of %decode are called with.
+/* nest_stage.h: what the functions of %decode and %encode are called with.
  *
  * Included by the header of a specification that has such functions. Must not include other parts
  * of the runtime, so that C files of a user can include it. */
@@ -11,8 +11,9 @@
 
 /* The function takes bytes from `in` and writes bytes to `out`, as many as it can, and sets `took`
  * and `gave`, which are 0 before. It must not wait, and it has no session. It returns 0, or a
- * negative number if the input is invalid: when the bytes that it gave have been handled, the
- * connection ends with the reason NEST_DECODE. If it gets input, it must take or give at least one
+ * negative number if the input is invalid. Of %decode: when the bytes that it gave have been
+ * handled, the connection ends with the reason NEST_DECODE. Of %encode: the connection is reset,
+ * and END runs with the reason NEST_ENCODE. If it gets input, it must take or give at least one
  * byte. What it does not take it gets again. If it fills `out`, it is called again, also without
  * input. The memory belongs to the caller, and is valid until the function returns. */
 typedef struct nest_stage {
@@ -22,6 +23,7 @@ typedef struct nest_stage {
     size_t out_n;
     size_t took, gave; /* results */
     bool end;          /* no input follows these bytes */
+    bool flush;        /* of %encode: the client waits for these bytes; keep none of them back */
     bool over;         /* the last call: release what the state refers to; there is no in nor out */
 } nest_stage;
 

@@ -53,6 +53,7 @@
  * NEST__PIPES        1 with option inetd, where a connection may be a pair of pipes; otherwise 0
  * NEST__TLS          1 with option tls, where channels may be encrypted; otherwise 0
  * NEST__DECODES      number of functions that received bytes pass (%decode)
+ * NEST__ENCODES      number of functions that sent bytes pass (%encode)
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__RETURNS      1 if the filter persist gets connections back; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream

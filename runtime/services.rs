@@ -144,6 +144,10 @@ services! {
         "stages.h" With(Feature::Stages);
         "stages.c" With(Feature::Stages);
     }
+    encodes With(Feature::Encodes), [Start, Need] {
+        "encodes.h" With(Feature::Encodes);
+        "encodes.c" With(Feature::Encodes);
+    }
     filters FILTERED, [Check, Serve, Reloaded, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
         "returns.h" All;

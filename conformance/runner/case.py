@@ -22,6 +22,7 @@ _BEHIND = {             # steps that a client cannot do after these
     'expect-cut': ('send', 'expect', 'expect~', 'half-close', 'reset', 'stall', 'resume'),
 }
 _ELSEWHERE = re.compile(r'^%include "(\.\./[^"]+)"', re.M)
+_ENCODES = re.compile(rb'^[ \t]*%encode\b', re.M)
 _DIAGNOSTIC = re.compile(r'([EW]\d{4}) (?:(\S+):)??(\d+):(\d+)(?: message~(.+))?$')
 
 
@@ -341,6 +342,14 @@ class Case:
     def is_cut(self, client):
         """Whether the server may drop output of a client."""
         return any(step in ('reset', 'expect-cut') for step, _ in self.steps(client))
+
+    def encodes(self):
+        """Whether what clients get is not what actions reply, because it passes stages."""
+        texts = self.files.values()
+        if self.given:
+            with open(self.given, 'rb') as file:
+                texts = [file.read()]
+        return any(_ENCODES.search(text.encode() if isinstance(text, str) else text) for text in texts)
 
     def resets(self, client=None):
         """Whether a client (or any client) resets."""

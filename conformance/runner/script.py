@@ -236,7 +236,7 @@ def judge(case, talk, lines):
             return f'there is more output\n  + {literal.escape(left)[:400]}'
         return (f'output differs{trace.place(unmet)}\n  - {literal.escape(unmet[2])[:400]}'
                 f'\n  + {literal.escape(left)[:400]}')
-    replied = trace.output(lines)
+    replied = talk.out if case.encodes() else trace.output(lines)
     if replied[:len(talk.out)] != talk.out or not (cut or len(replied) == len(talk.out)):
         return ('what was delivered is not what was replied'
                 f'\n  replied:   {literal.escape(replied)[:400]}'

@@ -146,7 +146,7 @@ def _judge(case, traces, received, times, strangers=False):
                 near = max(left, key=lambda lines: _agreement(case.traces[name], lines))
                 return who + trace.difference(case.traces[name], near)
             left.remove(fits)
-            if received is not None and not case.is_cut(name) \
+            if received is not None and not case.is_cut(name) and not case.encodes() \
                     and len([n for n in case.clients()
                              if case.traces[n] == case.traces[name]]) == 1 \
                     and trace.output(fits) != received[name]:

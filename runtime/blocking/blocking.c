@@ -357,12 +357,15 @@ static void blocking_linger(const struct nest__chan *chan, uint8_t *buffer) {
     }
 }
 
-/* Tells the client that no output follows. */
-static void blocking_bye(const struct nest__chan *chan) {
-    uint32_t deadline = nest__after(nest__now(), nest__config.linger_timeout);
+/* Tells the client that no output follows. Each byte of it that leaves gives the next one time. */
+static void blocking_bye(struct nest__chan *chan) {
     int ready = 1;
     while (!nest__chan_bye(chan) && ready != 0 && !blocking_cut()) {
-        ready = blocking_poll(chan->fd, POLLOUT, deadline);
+        ready = blocking_poll(nest__chan_descriptor(chan, true), POLLOUT,
+                              nest__after(nest__now(), nest__chan_bye_limit()));
+    }
+    if (NEST__ENCODES > 0 && nest__encodes_failed(chan)) {
+        chan->state |= NEST__CHAN_CUT; /* what the client has is not whole */
     }
 }
 
@@ -410,12 +413,12 @@ static bool blocking_shake(const struct nest__chan *chan) {
 
 /* Delivers, and leaves the socket so that close does what is right. */
 static void blocking_finish(nest_session *s, uint8_t *buffer) {
-    const struct nest__chan *chan = &s->c0;
+    struct nest__chan *chan = &s->c0;
     int error;
     while ((error = blocking_drain(s, &s->c0, 0, NULL)) != 0) {
         (void)blocking_told(s, error);
     }
-    if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0) {
+    if (NEST__CHAN_BYES && (chan->state & NEST__CHAN_CUT) == 0) {
         blocking_bye(chan);
     }
     nest__chan_strip(chan);
@@ -486,9 +489,9 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         now.headed = now.proxied;
         now.proxied = false;
     }
-    if (NEST__DECODES > 0) {
+    if (NEST__CHAN_STAGES) {
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
-        if (nest__stages_begin(&s->c0) < 0) {
+        if (nest__chan_dress(&s->c0) < 0) {
             blocking_refuse(&s->c0, buffer);
             return false;
         }

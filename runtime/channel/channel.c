@@ -1,8 +1,9 @@
 /* channel.c: dispatches each operation to the kind of the channel.
  *
  * Called by pollers, loop/, blocking/, and the engine. No state. Every server has sockets;
- * NEST__TLS is 1 if they may be encrypted, NEST__DECODES is the number of functions that received
- * bytes pass, and NEST__PIPES is 1 if a channel may be a pair of descriptors instead. */
+ * NEST__TLS is 1 if they may be encrypted, NEST__DECODES and NEST__ENCODES are the numbers of
+ * functions that received and sent bytes pass, and NEST__PIPES is 1 if a channel may be a pair of
+ * descriptors instead. */
 #include "pipe.h"
 #include "socket.h"
 
@@ -15,6 +16,7 @@
 #define CHANNEL_IS_PIPE(chan) (NEST__PIPES && (chan)->kind == NEST__PIPE)
 #define CHANNEL_IS_TLS(chan) (NEST__TLS && nest__tls_is(chan))
 #define CHANNEL_HAS_STAGES(chan) (NEST__DECODES > 0 && nest__stages_are(chan))
+#define CHANNEL_IS_ENCODED(chan) (NEST__ENCODES > 0 && nest__encodes_are(chan))
 
 static int64_t channel_receive(const struct nest__chan *chan, void *to, size_t n, bool now) {
     enum nest__chan_how how = now ? NEST__CHAN_NOW : NEST__CHAN_PLAIN;
@@ -30,17 +32,30 @@ int64_t nest__chan_receive(const struct nest__chan *chan, void *to, size_t n,
                                     : channel_receive(chan, to, n, now);
 }
 
-int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int n,
-                        enum nest__chan_how how) {
+static int64_t channel_send(const struct nest__chan *chan, const struct nest__out out[], int n,
+                            bool now) {
+    enum nest__chan_how how = now ? NEST__CHAN_NOW : NEST__CHAN_PLAIN;
     return CHANNEL_IS_TLS(chan)    ? nest__tls_send(chan, out, n)
            : CHANNEL_IS_PIPE(chan) ? nest__pipe_send(chan, out, n, how)
                                    : nest__socket_send(chan, out, n, how);
 }
 
+int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int n,
+                        enum nest__chan_how how) {
+    bool now = how == NEST__CHAN_NOW;
+    return CHANNEL_IS_ENCODED(chan) ? nest__encodes_send(chan, out, n, now, channel_send)
+                                    : channel_send(chan, out, n, now);
+}
+
 int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
-    return CHANNEL_IS_TLS(chan)    ? nest__tls_send_file(chan, fd, at, n)
-           : CHANNEL_IS_PIPE(chan) ? -EAGAIN
-                                   : nest__socket_send_file(chan, fd, at, n);
+    return CHANNEL_IS_ENCODED(chan) ? nest__encodes_send_file(chan, fd, at, n, channel_send)
+           : CHANNEL_IS_TLS(chan)   ? nest__tls_send_file(chan, fd, at, n)
+           : CHANNEL_IS_PIPE(chan)  ? -EAGAIN
+                                    : nest__socket_send_file(chan, fd, at, n);
+}
+
+bool nest__chan_encoded(const struct nest__chan *chan) {
+    return !CHANNEL_IS_ENCODED(chan) || nest__encodes_bye(chan, channel_send);
 }
 
 static bool channel_has_input(const struct nest__chan *chan) {
@@ -71,6 +86,9 @@ bool nest__chan_unread(const struct nest__chan *chan) {
 }
 
 int nest__chan_half_close(const struct nest__chan *chan) {
+    if (!nest__chan_encoded(chan)) { /* what has no room leaves later, before all is closed */
+        return 0;
+    }
     if (CHANNEL_IS_TLS(chan)) { /* close_notify is its end; what has no room leaves later */
         (void)nest__tls_bye(chan);
         return 0;

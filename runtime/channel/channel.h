@@ -7,6 +7,7 @@
 #define NEST_CHANNEL_H
 
 #include "../seam.h"
+#include "encodes.h"
 #include "stages.h"
 #include "tls.h"
 
@@ -19,7 +20,10 @@ enum nest__chan_how {
 enum {
     NEST__CHAN_VECTORS = 16, /* most pieces of one send */
     /* A descriptor that is ready may bring nothing: a part of what is encrypted or encoded. */
-    NEST__CHAN_LAYERS = NEST__TLS || NEST__DECODES > 0
+    NEST__CHAN_LAYERS = NEST__TLS || NEST__DECODES > 0,
+    NEST__CHAN_STAGES = NEST__DECODES > 0 || NEST__ENCODES > 0,
+    /* The end of output is bytes, too: they are sent before the connection is closed. */
+    NEST__CHAN_BYES = NEST__TLS || NEST__ENCODES > 0
 };
 
 /* How many bytes; 0: end of input; -EAGAIN: none now; -EINTR; -ECONNRESET. */
@@ -62,7 +66,8 @@ bool nest__chan_shared(const struct nest__chan *);
  * ahead of it. */
 static inline bool nest__chan_apart(const struct nest__chan *chan) {
     return (NEST__RETURNS && chan->kind <= NEST__UNIX) || nest__chan_shared(chan) ||
-           (NEST__TLS && nest__tls_is(chan)) || (NEST__DECODES > 0 && nest__stages_are(chan));
+           (NEST__TLS && nest__tls_is(chan)) || (NEST__DECODES > 0 && nest__stages_are(chan)) ||
+           (NEST__ENCODES > 0 && nest__encodes_are(chan));
 }
 /* A receive has something to do, although its descriptor need not become readable: it is due as
  * soon as the descriptor is writable, too. */
@@ -70,11 +75,24 @@ static inline bool nest__chan_eager(const struct nest__chan *chan) {
     return (NEST__TLS && (nest__tls_holds_input(chan) || nest__tls_holds_output(chan))) ||
            (NEST__DECODES > 0 && nest__stages_due(chan));
 }
-/* Ends what lies above the descriptor: what still comes is not for the session. */
-static inline void nest__chan_strip(const struct nest__chan *chan) {
+/* The functions of the specification begin, before a byte moves, and end. 0 or -ENOMEM. */
+static inline int nest__chan_dress(const struct nest__chan *chan) {
+    if (NEST__DECODES > 0 && nest__stages_begin(chan) < 0) {
+        return -ENOMEM;
+    }
+    return NEST__ENCODES > 0 ? nest__encodes_begin(chan) : 0;
+}
+static inline void nest__chan_undress(const struct nest__chan *chan) {
     if (NEST__DECODES > 0) {
         nest__stages_end(chan);
     }
+    if (NEST__ENCODES > 0) {
+        nest__encodes_end(chan);
+    }
+}
+/* Ends what lies above the descriptor: what still comes is not for the session. */
+static inline void nest__chan_strip(const struct nest__chan *chan) {
+    nest__chan_undress(chan);
     if (NEST__TLS) {
         nest__tls_end(chan);
     }
@@ -84,10 +102,17 @@ static inline void nest__chan_strip(const struct nest__chan *chan) {
 static inline bool nest__chan_blocked(const struct nest__chan *chan) {
     return NEST__TLS && nest__tls_holds_output(chan);
 }
+/* No output follows: sends what functions of %encode have left. True: nothing of it waits. */
+bool nest__chan_encoded(const struct nest__chan *);
 /* No output follows. True: it may be closed; else when it is writable, after this was called again.
  */
 static inline bool nest__chan_bye(const struct nest__chan *chan) {
-    return !NEST__TLS || nest__tls_bye(chan);
+    return (NEST__ENCODES == 0 || nest__chan_encoded(chan)) && (!NEST__TLS || nest__tls_bye(chan));
+}
+/* How long a client may take no byte of this end, in ms. What was encoded is output like any. */
+static inline uint32_t nest__chan_bye_limit(void) {
+    uint32_t linger = nest__config.linger_timeout, output = nest__config.write_timeout;
+    return NEST__ENCODES > 0 && output > linger ? output : linger;
 }
 
 #endif

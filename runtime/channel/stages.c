@@ -8,21 +8,16 @@
  * than there is room for: the rest of its input is held, and nothing is received meanwhile. */
 #include "stages.h"
 #include "nest_stage.h"
+#include "records.h"
 
 #include <errno.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 enum {
-    STAGES_ROOM = 8 * 1024,       /* bytes of input that a function is called with, at most */
-    STAGES_READS_MOST = 4,        /* receives without a byte of output: others have a turn */
-    STAGES_RUNS_MOST = 64,        /* calls of functions without a byte of output: as well */
-    STAGES_TABLE_LEAST = 1 << 22, /* conversations of a script have higher numbers */
-    STAGES_TABLE_MOST = 1 << 24
+    STAGES_ROOM = 8 * 1024, /* bytes of input that a function is called with, at most */
+    STAGES_READS_MOST = 4,  /* receives without a byte of output: others have a turn */
+    STAGES_RUNS_MOST = 64   /* calls of functions without a byte of output: as well */
 };
 
 struct stages_one {
@@ -49,51 +44,26 @@ struct stages_call {
     unsigned reads, runs;
 };
 
-static struct {
-    /* scope: process; an entry is its connection's own. Atomic, because a descriptor that one
-     * thread has closed may be the next one of another. */
-    _Atomic(struct stages *) *by_fd;
-    size_t size;
-} stages_all;
+static struct records stages_all;
 
 /* scope: thread; a function does not wait, so nobody else uses it meanwhile */
 static _Thread_local uint8_t stages_scratch[NEST__DECODES][STAGES_ROOM];
 
 static struct stages *stages_of(const struct nest__chan *chan) {
-    size_t fd = (size_t)chan->fd;
-    return chan->fd >= 0 && fd < stages_all.size
-               ? atomic_load_explicit(&stages_all.by_fd[fd], memory_order_acquire)
-               : NULL;
+    return records_of(&stages_all, chan);
 }
 
 /* -- beginning and end */
 
 int nest__stages_prepare(void) {
-    struct rlimit files;
-    size_t most = STAGES_TABLE_LEAST;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max > most) {
-        most = files.rlim_max < STAGES_TABLE_MOST ? (size_t)files.rlim_max : STAGES_TABLE_MOST;
-    }
-    /* memory is used where there are connections */
-    void *p = mmap(NULL, most * sizeof *stages_all.by_fd, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
-        return -errno;
-    }
-    stages_all.by_fd = p;
-    stages_all.size = most;
-    return 0;
-}
-
-static size_t stages_aligned(size_t n) {
-    return (n + _Alignof(max_align_t) - 1) / _Alignof(max_align_t) * _Alignof(max_align_t);
+    return records_prepare(&stages_all);
 }
 
 /* The record, and the states behind it. */
 static size_t stages_size(void) {
-    size_t size = stages_aligned(sizeof(struct stages));
+    size_t size = records_aligned(sizeof(struct stages));
     for (unsigned i = 0; i < NEST__DECODES; i++) {
-        size += stages_aligned(nest__spec_decodes[i].size);
+        size += records_aligned(nest__spec_decodes[i].size);
     }
     return size;
 }
@@ -103,16 +73,16 @@ uint64_t nest__stages_most(void) {
 }
 
 int nest__stages_begin(const struct nest__chan *chan) {
-    size_t at = stages_aligned(sizeof(struct stages));
-    struct stages *all = (size_t)chan->fd < stages_all.size ? calloc(1, stages_size()) : NULL;
+    size_t at = records_aligned(sizeof(struct stages));
+    struct stages *all = records_fit(&stages_all, chan) ? calloc(1, stages_size()) : NULL;
     if (all == NULL) {
         return -ENOMEM;
     }
     for (unsigned i = 0; i < NEST__DECODES; i++) {
         all->each[i].state = (uint8_t *)all + at;
-        at += stages_aligned(nest__spec_decodes[i].size);
+        at += records_aligned(nest__spec_decodes[i].size);
     }
-    atomic_store_explicit(&stages_all.by_fd[chan->fd], all, memory_order_release);
+    records_put(&stages_all, chan, all);
     return 0;
 }
 
@@ -121,7 +91,7 @@ void nest__stages_end(const struct nest__chan *chan) {
     if (all == NULL) {
         return;
     }
-    atomic_store_explicit(&stages_all.by_fd[chan->fd], NULL, memory_order_release);
+    records_put(&stages_all, chan, NULL);
     for (unsigned i = 0; i < NEST__DECODES; i++) {
         nest_stage stage = {.over = true};
         (void)nest__spec_decodes[i].run(&stage, all->each[i].state);

@@ -162,6 +162,7 @@ const char *nest_reason_text(nest_session *s) {
         [NEST_LIMIT] = "matching a message takes too many steps",
         [NEST_RETURNED] = "given back to the filter",
         [NEST_DECODE] = "the input cannot be decoded",
+        [NEST_ENCODE] = "the output cannot be encoded",
     };
     return s->reason < NEST_REASONS ? texts[s->reason] : "unknown";
 }

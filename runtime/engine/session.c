@@ -2,6 +2,7 @@
  *
  * Called by io and worker models. State: the session's record. Makes no system call, and enters the
  * layer below nowhere but in a wait (wait.c). Must not know where bytes come from. */
+#include "../channel/encodes.h"
 #include "../channel/stages.h"
 #include "../service/filters/returns.h"
 #include "../service/proxied/proxied.h"
@@ -109,6 +110,10 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
         reason = NEST_DECODE; /* the client is there, and END may tell it */
         s->c0.state &= (uint8_t)~NEST__CHAN_GONE;
         s->flags |= NEST__UNREAD;
+    }
+    if (NEST__ENCODES > 0 && reason == NEST_GONE && nest__encodes_failed(&s->c0)) {
+        reason = NEST_ENCODE; /* the client is there, and gets no end that looks like one */
+        s->c0.state = (s->c0.state & (uint8_t)~NEST__CHAN_GONE) | NEST__CHAN_CUT;
     }
     s->reason = (uint8_t)reason;
     if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0) ||

@@ -4,7 +4,7 @@
  * session is released; where memory is short that is no help, and they rest their time. Must not
  * know where connections come from, nor how listeners are armed. */
 #include "accept.h"
-#include "../channel/stages.h"
+#include "../channel/channel.h"
 #include "loop.h"
 #include "ready.h"
 #include "shake.h"
@@ -102,7 +102,7 @@ static nest_session *accept_take(struct nest__listener *listener, struct nest__a
  */
 static bool accept_stages(nest_session *s, const struct nest__arrival *arrival) {
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .io = arrival->io};
-    if (NEST__DECODES > 0 && nest__stages_begin(&s->c0) < 0) {
+    if (nest__chan_dress(&s->c0) < 0) {
         s->work = NULL;
         s->channels = 0;
         s->flags = 0;
@@ -116,7 +116,7 @@ static bool accept_stages(nest_session *s, const struct nest__arrival *arrival) 
 
 void nest__accept_session(nest_session *s, const struct nest__arrival *arrival) {
     struct nest__window none = {NULL, 0, false};
-    if (NEST__DECODES > 0 && !accept_stages(s, arrival)) {
+    if (NEST__CHAN_STAGES && !accept_stages(s, arrival)) {
         return;
     }
     nest__ready_arrives(s, arrival->listener);

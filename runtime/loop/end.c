@@ -68,17 +68,20 @@ static void end_drop(nest_session *s, struct nest__chan *chan) {
 
 /* Closing over unread input would destroy what the client has not read. */
 void nest__end_finish(nest_session *s, struct nest__chan *chan) {
-    uint32_t limit = nest__config.linger_timeout;
-    if (NEST__TLS && (chan->state & NEST__CHAN_CUT) == 0 && !nest__loop.cut &&
+    uint32_t limit = nest__config.linger_timeout, most = nest__chan_bye_limit();
+    if (NEST__CHAN_BYES && (chan->state & NEST__CHAN_CUT) == 0 && !nest__loop.cut &&
         !nest__chan_bye(chan)) {
-        if (limit != 0 && nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)) {
+        if (most != 0 && nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)) {
             s->discarded = 0;
             s->flags |= NEST__LINGERING;
-            nest__session_until(s, nest__after(nest__now(), limit));
+            nest__session_until(s, nest__after(nest__now(), most));
         } else {
             nest__end_release(s, chan);
         }
         return;
+    }
+    if (NEST__ENCODES > 0 && nest__encodes_failed(chan)) {
+        chan->state |= NEST__CHAN_CUT; /* what the client has is not whole */
     }
     nest__chan_strip(chan); /* what still comes is only dropped */
     if ((chan->state & NEST__CHAN_CUT) != 0 || nest__loop.cut || nest__goes_back(s) ||

@@ -5,6 +5,7 @@
  * completions, jobs that are done, turns of the ready list, and deadlines last: bytes that have
  * come count against the time. */
 #include "loop.h"
+#include "../channel/channel.h"
 #include "accept.h"
 #include "channels.h"
 #include "many.h"
@@ -58,7 +59,7 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
         if (waits) {
             return done->result < 0 ? nest__wait_over(s, (int)done->result) : nest__wait_again(s);
         }
-        if (NEST__TLS && (s->flags & NEST__LINGERING) != 0) {
+        if (NEST__CHAN_BYES && (s->flags & NEST__LINGERING) != 0) {
             nest__end_finish(s, chan);
         } else if (done->result < 0) {
             nest__visit_tell(s, chan, NEST__EVENT_RESET);

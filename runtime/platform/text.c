@@ -155,7 +155,7 @@ const char *nest__reason_word(enum nest_reason reason) {
         [NEST_GONE] = "gone",         [NEST_INPUT] = "input",     [NEST_STUCK] = "stuck",
         [NEST_OVERFLOW] = "overflow", [NEST_TIMEOUT] = "timeout", [NEST_SHUTDOWN] = "shutdown",
         [NEST_OVERLOAD] = "overload", [NEST_LIMIT] = "limit",     [NEST_RETURNED] = "returned",
-        [NEST_DECODE] = "decode",
+        [NEST_DECODE] = "decode",     [NEST_ENCODE] = "encode",
     };
     return words[reason];
 }

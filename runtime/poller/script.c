@@ -154,11 +154,11 @@ static void script_print(const struct nest__chan *chan, struct script_client *cl
     client->room -= client->room == UINT64_MAX ? 0 : n;
 }
 
-int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int pieces,
-                        enum nest__chan_how how) {
+static int64_t script_send(const struct nest__chan *chan, const struct nest__out out[], int pieces,
+                           bool now) {
     struct script_client *client = script_client_of(chan);
     uint64_t sent = 0;
-    (void)how;
+    (void)now;
     if (client->reset) {
         return -ECONNRESET;
     }
@@ -170,6 +170,14 @@ int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out ou
     return sent == 0 ? -EAGAIN : (int64_t)sent;
 }
 
+int64_t nest__chan_send(const struct nest__chan *chan, const struct nest__out out[], int pieces,
+                        enum nest__chan_how how) {
+    bool now = how == NEST__CHAN_NOW;
+    return NEST__ENCODES > 0 && nest__encodes_are(chan)
+               ? nest__encodes_send(chan, out, pieces, now, script_send)
+               : script_send(chan, out, pieces, now);
+}
+
 int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at, uint64_t n) {
     struct script_client *client = script_client_of(chan);
     uint8_t piece[4096];
@@ -179,6 +187,9 @@ int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at,
     }
     if (most == 0 || script_disk_is_cold()) {
         return -EAGAIN;
+    }
+    if (NEST__ENCODES > 0 && nest__encodes_are(chan)) {
+        return nest__encodes_send_file(chan, fd, at, n, script_send);
     }
     while (sent < most) {
         uint64_t want = most - sent < sizeof piece ? most - sent : sizeof piece;
@@ -192,7 +203,14 @@ int64_t nest__chan_send_file(const struct nest__chan *chan, int fd, uint64_t at,
     return (int64_t)sent;
 }
 
+bool nest__chan_encoded(const struct nest__chan *chan) {
+    return NEST__ENCODES == 0 || nest__encodes_bye(chan, script_send);
+}
+
 int nest__chan_half_close(const struct nest__chan *chan) {
+    if (!nest__chan_encoded(chan)) {
+        return 0;
+    }
     return script_lingers && !script_client_of(chan)->reset ? 0 : -1;
 }
 
@@ -201,9 +219,7 @@ void nest__chan_close(const struct nest__chan *chan) {
     uint32_t who = (uint32_t)chan->fd;
     struct script_client *client = script_client_of(chan);
     bool cut = !client->reset && (chan->state & NEST__CHAN_CUT) != 0;
-    if (NEST__DECODES > 0) {
-        nest__stages_end(chan);
-    }
+    nest__chan_undress(chan);
     if (nest__command_closed(who, cut) < 0) {
         nest__say("no memory to print that conversation %u is closed", (unsigned)who);
         script_status = 1;

@@ -37,8 +37,9 @@ int script_later_push(nest_session *s, struct nest__chan *chan) {
         return 0;
     }
     int pieces = nest__out_next(s, chan, client->flight, NEST__CHAN_VECTORS);
-    if (pieces > 0 && client->flight[0].kind == NEST__OUT_FILE) {
-        return nest__direct_push(s, chan); /* from the file itself: no memory is in flight */
+    bool file = pieces > 0 && client->flight[0].kind == NEST__OUT_FILE;
+    if (file || (NEST__ENCODES > 0 && nest__encodes_are(chan))) {
+        return nest__direct_push(s, chan); /* no memory of the queue is in flight */
     }
     for (int i = 0; i < pieces; i++) {
         all += client->flight[i].n;

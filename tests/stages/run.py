@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Stages: what zlib's functions do to the input of a server, in every model, in clear and encrypted; a
-decompression bomb, and input that cannot be decoded.
+decompression bomb, and input that cannot be decoded. What they do to its output is in encoded.py.
 
 usage: run.py [MODEL ...]
 
@@ -26,36 +26,9 @@ from support.nest import SOCKET_MODELS, Failed, program, run                # no
 from support.report import Report                                           # noqa: E402
 from support.server import Client, Server                                   # noqa: E402
 from links import Link, certificate, context                                # noqa: E402
+import encoded                                                              # noqa: E402
+from pair import INFLATE, MOST, Stream, own                                 # noqa: E402
 
-INFLATE = r'''
-%{
-#include <stdio.h>
-#include <stdlib.h>
-#include <zlib.h>
-struct inflating { z_stream z; int begun; };
-static int decompress(nest_stage *stage, struct inflating *it) {
-    if (stage->over) {
-        if (it->begun) inflateEnd(&it->z);
-        fputs("released\n", stderr);
-        return 0;
-    }
-    if (!it->begun && inflateInit(&it->z) != Z_OK) return -1;
-    it->begun = 1;
-    it->z.next_in = (Bytef *)(uintptr_t)stage->in;
-    it->z.avail_in = (uInt)stage->in_n;
-    it->z.next_out = stage->out;
-    it->z.avail_out = (uInt)stage->out_n;
-    int result = inflate(&it->z, Z_NO_FLUSH);
-    stage->took = stage->in_n - it->z.avail_in;
-    stage->gave = stage->out_n - it->z.avail_out;
-    if (stage->end && stage->gave == 0) return result == Z_STREAM_END || it->z.total_in == 0 ? 0 : -1;
-    return result == Z_OK || result == Z_BUF_ERROR || result == Z_STREAM_END ? 0 : -1;
-}
-%}
-%decode inflate(decompress, struct inflating)
-NL "\r"?"\n"
-%%
-'''
 RULES = r'''
 END            { fprintf(stderr, "end %s.\n", $reasonText()); }
 "QUIT" NL      { $reply("Goodbye.\n"); $close(); }
@@ -113,21 +86,6 @@ NL "\r"?"\n"
 [^\r\n]* NL { $reply($1, "\n"); }
 '''
 REFUSED = 'the input cannot be decoded'
-MOST = 60 << 20         # bytes that the processes of a server have of their own
-
-
-class Stream:
-    """A compressed stream: what its client says, piece by piece."""
-
-    def __init__(self):
-        self.it = zlib.compressobj(9)
-
-    def __call__(self, data):
-        return self.it.compress(data) + self.it.flush(zlib.Z_SYNC_FLUSH)
-
-    def end(self, data=b''):
-        """The last piece."""
-        return self.it.compress(data) + self.it.flush()
 
 
 class Case:
@@ -140,14 +98,6 @@ class Case:
         """A running one."""
         pair = f'{self.folder}/one.pem {self.folder}/one.key' if tls else 'none'
         return Server([self.exe], options=(f'tls={pair}', *options))
-
-
-def own(server):
-    """The bytes of its processes that they do not share with a file."""
-    total = 0
-    for _, text in server.each('status'):
-        total += sum(int(line.split()[1]) << 10 for line in text.splitlines() if line.startswith('RssAnon'))
-    return total
 
 
 def told(server, reason):
@@ -337,7 +287,8 @@ def upgraded(case):
 def absent(case):
     """A server without stages has no symbol of them."""
     names = subprocess.run(['nm', case.exe], stdout=subprocess.PIPE, check=True, timeout=60).stdout
-    same('symbols', [name for name in names.split() if b'nest__stages' in name or b'decode' in name], [])
+    stages = (b'nest__stages', b'nest__encodes', b'decode')
+    same('symbols', [name for name in names.split() if any(word in name for word in stages)], [])
 
 
 CASES = (('conversation', conversation), ('over TLS', encrypted), ('a bomb', bomb), ('a client that does not read', pressure),
@@ -362,7 +313,7 @@ def main():
         certificate(folder, 'one')
         for model in models:
             for text, cases, kind in ((SPEC, CASES, ''), (LATER, (('begun later', upgraded),), 'later-'),
-                                      (SEVERAL, GIVEN, 'several-'), (PLAIN, (('without stages', absent),), 'plain-')):
+                                      (SEVERAL, GIVEN, 'several-'), *encoded.SERVERS, (PLAIN, (('without stages', absent),), 'plain-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 for name, case in cases:
                     attempt(report, model, 'stages', name, lambda c=case, e=exe: c(Case(e, folder)))

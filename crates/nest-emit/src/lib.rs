@@ -145,7 +145,7 @@ fn header(m: &Machine, banner: &str) -> String {
     w.put(banner);
     w.line(&format!("#ifndef {guard}\n#define {guard}\n"));
     w.line("#include \"nest.h\"");
-    if m.features.contains(Feature::Stages) {
+    if !m.decodes.is_empty() || !m.encodes.is_empty() {
         w.line("#include \"nest_stage.h\"");
     }
     w.line("");

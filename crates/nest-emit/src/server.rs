@@ -44,6 +44,7 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     let tls = u8::from(sockets && m.features.contains(Feature::Tls));
     w.line(&format!("#define NEST__TLS {tls}"));
     w.line(&format!("#define NEST__DECODES {}", m.decodes.len()));
+    w.line(&format!("#define NEST__ENCODES {}", m.encodes.len()));
     let fallback = u8::from(server(m).falls_back());
     w.line(&format!("#define NEST__FALLBACK {fallback}"));
     let requests = u8::from(m.features.contains(Feature::Requests));

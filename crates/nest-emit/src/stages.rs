@@ -1,30 +1,44 @@
-//! Generates the functions through which the runtime calls those of `%decode`, and their table.
+//! Generates the functions through which the runtime calls those of `%decode` and `%encode`, and their tables.
 
 use crate::replace::Text;
 use crate::writer::{Writer, string};
 use nest_c::Code;
 use nest_machine::{Machine, Stage};
 
-/// The functions and the table.
+/// The functions and the tables.
 pub fn emit(m: &Machine, w: &mut Writer) {
-    if m.decodes.is_empty() {
+    if m.decodes.is_empty() && m.encodes.is_empty() {
         return;
     }
     w.begin("stages");
-    let names: Vec<String> = (0..m.decodes.len())
-        .map(|i| format!("{}_decode_{i}", m.name))
-        .collect();
-    for (stage, name) in m.decodes.iter().zip(&names) {
-        function(stage, name, w);
-    }
     w.line("struct nest__stage {");
     w.line("    const char *name;");
     w.line("    size_t size;");
     w.line("    int (*run)(nest_stage *, void *);");
     w.line("};");
-    w.line("extern const struct nest__stage nest__spec_decodes[];");
-    w.line("const struct nest__stage nest__spec_decodes[] = {");
-    for (stage, name) in m.decodes.iter().zip(&names) {
+    table(m, &m.decodes, "decode", w);
+    table(m, &m.encodes, "encode", w);
+    w.end("stages");
+}
+
+/// The functions of one direction.
+fn table(m: &Machine, stages: &[Stage], way: &str, w: &mut Writer) {
+    if stages.is_empty() {
+        return;
+    }
+    let names: Vec<String> = (0..stages.len())
+        .map(|i| format!("{}_{way}_{i}", m.name))
+        .collect();
+    for (stage, name) in stages.iter().zip(&names) {
+        function(stage, name, w);
+    }
+    w.line(&format!(
+        "extern const struct nest__stage nest__spec_{way}s[];"
+    ));
+    w.line(&format!(
+        "const struct nest__stage nest__spec_{way}s[] = {{"
+    ));
+    for (stage, name) in stages.iter().zip(&names) {
         let size = match &stage.state {
             Some(_) => format!("sizeof({name}_state)"),
             None => "0".to_string(),
@@ -32,7 +46,6 @@ pub fn emit(m: &Machine, w: &mut Writer) {
         w.line(&format!("    {{{}, {size}, {name}}},", string(&stage.name)));
     }
     w.line("};");
-    w.end("stages");
 }
 
 fn function(stage: &Stage, name: &str, w: &mut Writer) {

@@ -103,6 +103,8 @@ features! {
     StartTls "startTLS" [Tls];
     /// Received bytes pass functions of the specification (`%decode`).
     Stages "stages" [];
+    /// Sent bytes pass functions of the specification (`%encode`).
+    Encodes "encodes" [];
     /// Second connections are encrypted (`$startTLSOn`).
     Secured "secured" [Tls Dial];
     /// Listeners may be behind a proxy that says who its clients are (`listen ADDRESS proxy`).

@@ -56,6 +56,8 @@ pub struct Machine {
     pub cache: Option<Action>,
     /// Functions that received bytes pass, in this order.
     pub decodes: Vec<Stage>,
+    /// Functions that sent bytes pass, in this order.
+    pub encodes: Vec<Stage>,
     /// The start-up section.
     pub startup: Startup,
     /// Options.
@@ -110,7 +112,7 @@ impl Machine {
     }
 }
 
-/// A `%decode`.
+/// A `%decode` or `%encode`.
 #[derive(Clone, Debug)]
 pub struct Stage {
     /// Its name.

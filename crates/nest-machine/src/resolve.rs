@@ -155,7 +155,7 @@ pub fn resolve(
         .chain(&beginning)
         .chain(&cache)
         .collect();
-    let decodes = stages::settle(sources, spec, cx.out);
+    let (decodes, encodes) = stages::settle(sources, spec, cx.out);
     let shared = declared.map(|declared| shared::settle(declared, &all, &mut cx));
     let shared_code = shared.iter().filter_map(|shared| shared.code.as_ref());
     let all: Vec<&Action> = all.into_iter().chain(shared_code).collect();
@@ -176,6 +176,7 @@ pub fn resolve(
     features.extend(signals.iter().map(|_| Feature::Signals));
     features.extend(beginning.iter().map(|_| Feature::Beginning));
     features.extend(decodes.iter().map(|_| Feature::Stages));
+    features.extend(encodes.iter().map(|_| Feature::Encodes));
     features.extend(cache.iter().map(|_| Feature::CacheValue));
     features.extend(overrides.features.iter());
     let run = &mut settings.run;
@@ -226,6 +227,7 @@ pub fn resolve(
         beginning,
         cache,
         decodes,
+        encodes,
         startup,
         settings,
         features,

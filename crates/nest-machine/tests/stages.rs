@@ -1,4 +1,4 @@
-//! `%decode`: how it is written, and what reads the bytes of clients before they are decoded.
+//! `%decode` and `%encode`: how they are written, and what excludes them.
 #![allow(clippy::unwrap_used)]
 
 use nest_machine::{Feature, Machine, Overrides, compile};
@@ -53,6 +53,48 @@ fn stages_are_in_the_order_of_the_lines() {
     ];
     assert_eq!(found, expected);
     assert!(!machine("").features.contains(Feature::Stages));
+}
+
+#[test]
+fn each_direction_has_its_own() {
+    let m = machine("%encode one(f)\n%decode one(g)\n%encode two(h, struct state)");
+    let names = |stages: &[nest_machine::Stage]| {
+        let names = stages.iter().map(|stage| stage.name.clone());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (names(&m.decodes), names(&m.encodes)),
+        (
+            vec!["one".to_string()],
+            vec!["one".to_string(), "two".to_string()]
+        )
+    );
+    assert!(m.features.contains(Feature::Stages) && m.features.contains(Feature::Encodes));
+    let m = machine("%encode one(f)");
+    assert!(!m.features.contains(Feature::Stages) && m.features.contains(Feature::Encodes));
+    assert_eq!(
+        said("%encode x(f)\n%encode x(g)"),
+        ["E0103 2 `x` `x` is declared twice"]
+    );
+    assert_eq!(
+        said("%encode x(f g)"),
+        ["E0101 1 `%encode x(f g)` not a `%encode`"]
+    );
+}
+
+#[test]
+fn what_cannot_be_encoded_is_said() {
+    for (line, what) in [
+        ("%option framing message", "`framing message`"),
+        ("%filter request\n%filter persist", "`%filter persist`"),
+    ] {
+        let n = line.lines().count() + 1;
+        let expected = format!("E0604 {n} `%encode` `%encode` and {what} exclude each other");
+        assert_eq!(said(&format!("{line}\n%encode x(f)")), [expected]);
+    }
+    machine("%option inetd\n%encode x(f)");
+    machine("%option listen *:80 proxy\n%encode x(f)");
+    machine("%filter pass\n%encode x(f)");
 }
 
 #[test]

@@ -54,7 +54,7 @@ pub enum Decl {
     Shared(SharedDecl),
     /// `%timer TIME { … }`, `%signal NAME { … }`, `%worker { … }`, `%cache { … }`.
     Code(CodeDecl),
-    /// `%decode NAME(FUNCTION, TYPE)`.
+    /// `%decode NAME(FUNCTION, TYPE)`, `%encode NAME(FUNCTION, TYPE)`.
     Stage(StageDecl),
     /// `%state A B`.
     State(Vec<Name>),
@@ -104,10 +104,10 @@ pub struct CodeDecl {
     pub code: CText,
 }
 
-/// `%decode NAME(FUNCTION)`, `%decode NAME(FUNCTION, TYPE)`.
+/// `%decode NAME(FUNCTION)`, `%decode NAME(FUNCTION, TYPE)`, and the same with `%encode`.
 #[derive(Clone, Debug)]
 pub struct StageDecl {
-    /// `%decode`.
+    /// `%decode` or `%encode`.
     pub word: Name,
     /// Its name.
     pub name: Name,

@@ -19,12 +19,10 @@ use crate::{rules, server_code, stages};
 /// The deepest nesting of includes.
 const DEEPEST: usize = 64;
 
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "%option", "%state", "%include", "%filter", "%shared", "%timer", "%signal", "%worker",
-    "%cache", "%decode",
+    "%cache", "%decode", "%encode",
 ];
-/// Declarations that this version does not implement.
-const LATER: [&str; 1] = ["%encode"];
 
 const FILTER: &str = "write `%filter NAME KEY=VALUE`, as in `%filter request timeout=5s`";
 
@@ -202,7 +200,7 @@ impl Section<'_, '_, '_, '_> {
                     None => self.skip_line(true),
                 }
             }
-            "%decode" => {
+            "%decode" | "%encode" => {
                 let decl = stages::parse(self.r, start, end);
                 self.all.decls.extend(decl.map(Raw::Done));
             }
@@ -412,42 +410,26 @@ impl Section<'_, '_, '_, '_> {
         );
     }
 
-    /// A `%word` that this version does not implement.
+    /// A `%word` that is no declaration.
     fn other_directive(&mut self, start: usize, end: usize) {
         let word = self.r.text(start, end);
-        let later = LATER.iter().find(|name| **name == word);
-        match later {
-            Some(_) => self.r.report(
-                Code::E0005,
-                start,
-                end,
-                format!("`{word}` is not in this version"),
-                "take it out",
-            ),
-            None => {
-                let known = KNOWN.into_iter().chain(LATER);
-                let meant = if word.len() > 16 {
-                    None
-                } else {
-                    nearest(word, known)
-                };
-                let help = meant.map_or_else(
-                    || {
-                        "declarations start with %option, %state, %include, %{ or a macro's name"
-                            .to_owned()
-                    },
-                    |meant| format!("did you mean `{meant}`?"),
-                );
-                let end = end.max(self.r.char_end(start));
-                self.r.report(
-                    Code::E0101,
-                    start,
-                    end,
-                    format!("`{word}` is not a declaration"),
-                    help,
-                );
-            }
-        }
+        let meant = if word.len() > 16 {
+            None
+        } else {
+            nearest(word, KNOWN)
+        };
+        let help = meant.map_or_else(
+            || "declarations start with %option, %state, %include, %{ or a macro's name".to_owned(),
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        let end = end.max(self.r.char_end(start));
+        self.r.report(
+            Code::E0101,
+            start,
+            end,
+            format!("`{word}` is not a declaration"),
+            help,
+        );
         self.r.at = end.max(start + 1);
         self.skip_line(false);
     }

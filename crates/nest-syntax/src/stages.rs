@@ -1,4 +1,4 @@
-//! Parses `%decode NAME(FUNCTION, TYPE)`.
+//! Parses `%decode NAME(FUNCTION, TYPE)` and `%encode NAME(FUNCTION, TYPE)`.
 //!
 //! Must not know whether the function and the type exist: they are C.
 
@@ -7,8 +7,8 @@ use nest_diag::Code;
 use crate::ast::{Decl, StageDecl};
 use crate::reader::Reader;
 
-const HELP: &str = "write `%decode NAME(FUNCTION)`, or `%decode NAME(FUNCTION, TYPE)` with the C type of the state \
-                    that each connection has, as in `%decode telnet(strip, struct telnet)`";
+/// Behind the word.
+const HELP: &str = "with the C type of the state that each connection has, as in";
 
 /// The word stands from `start` to `from`. Nothing after an error.
 pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Decl> {
@@ -16,8 +16,13 @@ pub(crate) fn parse(r: &mut Reader<'_>, start: usize, from: usize) -> Option<Dec
     let found = stage(r, start, from, line);
     if found.is_none() {
         let end = start + r.bytes[start..line].trim_ascii_end().len();
-        let what = format!("not a `{}`", r.text(start, from));
-        r.report(Code::E0101, start, end, what, HELP);
+        let word = r.text(start, from);
+        let what = format!("not a `{word}`");
+        let help = format!(
+            "write `{word} NAME(FUNCTION)`, or `{word} NAME(FUNCTION, TYPE)` {HELP} \
+             `{word} telnet(escape, struct telnet)`"
+        );
+        r.report(Code::E0101, start, end, what, help);
     }
     r.at = found.as_ref().map_or(line, |(_, end)| *end);
     found.map(|(decl, _)| Decl::Stage(decl))

@@ -4,8 +4,7 @@
  * Called by actions. No state. What the client sent before is not its own for certain: somebody
  * between it and the server can add to it. So it is dropped here, and never taken for what comes
  * encrypted. Must not know how a handshake works. */
-#include "../../channel/stages.h"
-#include "../../channel/tls.h"
+#include "../../channel/channel.h"
 #include "../../engine/engine.h"
 #include "tls.h"
 
@@ -53,10 +52,8 @@ int nest_start_tls(nest_session *s) {
     uint32_t unread;
     (void)nest__unread_bytes(s, nest__acting(s)->window, &unread);
     nest__input_taken(s, unread);
-    if (NEST__DECODES > 0) { /* what they hold was in clear, too */
-        nest__stages_end(&s->c0);
-    }
-    if ((NEST__DECODES > 0 && nest__stages_begin(&s->c0) < 0) || nest__tls_begin(&s->c0) < 0) {
+    nest__chan_undress(&s->c0); /* what stages hold was in clear, too */
+    if (nest__chan_dress(&s->c0) < 0 || nest__tls_begin(&s->c0) < 0) {
         return nest__cut_short(s, -ENOMEM);
     }
     return upgrade_shake(s);

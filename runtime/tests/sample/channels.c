@@ -10,6 +10,7 @@
 #define NEST__LOSSY 1
 #define NEST__TLS 0
 #define NEST__DECODES 0
+#define NEST__ENCODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
 #define NEST__PARTS 6

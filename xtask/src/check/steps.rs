@@ -410,7 +410,7 @@ pub const STEPS: &[Step] = &[
     .takes(40),
     Step::new(
         "stages",
-        "zlib decodes what clients send; bombs and invalid input harm nobody",
+        "zlib decodes what clients send and encodes replies; bombs, slow clients and resets harm nobody",
         Paths(&["tests/stages", "tests/tls", "tests/support", GENERATED]),
         Program(&["python3", "tests/stages/run.py"]),
     )
