@@ -2,6 +2,7 @@
 
 mod exclusions;
 mod priorities;
+pub(crate) mod processors;
 pub(crate) mod row;
 mod table;
 mod words;
@@ -131,6 +132,7 @@ pub fn settle(
             | Value::Quota
             | Value::ListenPriority
             | Value::FileCache
+            | Value::Processors
             | Value::SharedSize
             | Value::Address
             | Value::Addresses => {
@@ -162,6 +164,7 @@ pub fn settle(
         out.push(Diagnostic::new(Code::E0604, decl.name.span, what).help(help));
     }
     priorities::look(&seen, &settings, out);
+    processors::look(&seen, &settings, out);
     settings.run = run_options(&settings, &initial);
     settings
 }

@@ -241,6 +241,7 @@ pub fn resolve(
         filters::settle(spec, &mut machine, out);
         encryption::headers(spec, machine.features, out);
         stages::exclusions(spec, &machine, out);
+        options::processors::directives(spec, &machine, out);
         encryption::addresses(spec, machine.features, out);
     }
     machine

@@ -18,4 +18,5 @@
 #define NEST__DECODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
+#define NEST__PROCESSORS 0
 #include "../../seam.h"
