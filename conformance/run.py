@@ -40,6 +40,9 @@ def arguments():
                         help='only cases whose name matches, as in "patterns/*" (may be repeated)')
     parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE',
                         help='an option of every server with sockets, as dispatchers=2 (may be repeated)')
+    parser.add_argument('--option', action='append', default=[], metavar='LINE',
+                        help='`%%option LINE` in every server with sockets (may be repeated), with the same exceptions as '
+                             '--filter')
     parser.add_argument('--filter', action='append', default=[], metavar='LINE',
                         help='`%%filter LINE` in every server with sockets (may be repeated); cases that count lines, '
                              'and those of inetd, are left out')
@@ -77,9 +80,14 @@ def everything(options):
     return bool(options.model or options.case or options.own or options.set or sample.ALL)
 
 
+def lines(options):
+    """The lines that each specification begins with."""
+    return [f'%option {line}' for line in options.option] + [f'%filter {line}' for line in options.filter]
+
+
 def filtered(cases, options):
     """The cases that can have filters in front of their servers, which begin with lines more."""
-    return [case for case in cases if not options.filter or case.takes_lines()]
+    return [case for case in cases if not lines(options) or case.takes_lines()]
 
 
 def models(options):
@@ -105,7 +113,7 @@ def passed(options):
     """The results of earlier runs. CHECK_TOOLS is a digest of what is installed; without it, or if a part of
     the suite is named, everything is repeated."""
     tools = os.environ.get('CHECK_TOOLS')
-    if tools is None or everything(options) or options.filter:
+    if tools is None or everything(options) or lines(options):
         return None
     here = os.path.join(ROOT, 'conformance', 'runner')
     runner = (part for name, text in sorted(read_tree(here).items()) for part in (name.encode(), text))
@@ -140,14 +148,14 @@ def main():
     temporary = scratch.begin(options.keep)
     try:
         builder = Builder(os.path.abspath(options.nest or compiler()),
-                          os.path.join(target(), 'conformance'), options.cc, filters=options.filter)
+                          os.path.join(target(), 'conformance'), options.cc, lines=lines(options))
         print(f'conformance: {sample.described()}')
         before = passed(options)
         suite = Bounded(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
         for name, error in errors:
             suite.broken(name, error)
         good = suite.run(sample.share(filtered(cases, options)), max(1, options.jobs))
-        if not (options.case or options.model or options.set or options.filter or options.keep or options.own or sample.SHARD[1] > 1):
+        if not (options.case or options.model or options.set or lines(options) or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
             if before is not None:
                 before.prune()

@@ -77,8 +77,13 @@ const REAL: For = Either(&Poller("epoll"), &Poller("uring"));
 /// A loop of io_uring that epoll replaces where the kernel gives no ring.
 const FALLS_BACK: For = Both(&Poller("uring"), &With(Feature::Fallback));
 
-/// Actions move to helper threads: `$block` in a loop. `script` has no threads.
-pub(crate) const BLOCKS_MOVE: For = Both(&REAL, &With(Feature::Blocks));
+/// Actions run on threads beside the loop. `script` has no threads.
+pub(crate) const PROCESSORS: For = Both(&REAL, &With(Feature::Processors));
+/// Actions move to helper threads: `$block` in a loop, whose thread they are on before.
+pub(crate) const BLOCKS_MOVE: For = Both(
+    &Both(&REAL, &With(Feature::Blocks)),
+    &Without(Feature::Processors),
+);
 /// In a script they wait for steps in place of threads.
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 
@@ -400,7 +405,7 @@ parts! {
     "loops" {
         "workers/context.h" Workers("loops");
         "workers/loops.c" Workers("loops");
-        "workers/context.c" Both(&Workers("loops"), &Not(&BLOCKS_MOVE));
+        "workers/context.c" Both(&Workers("loops"), &Both(&Not(&BLOCKS_MOVE), &Not(&PROCESSORS)));
     }
     "jobs" {
         "loop/jobs.h" JOBS;

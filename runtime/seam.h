@@ -56,6 +56,8 @@
  * NEST__ENCODES      number of functions that sent bytes pass (%encode)
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__RETURNS      1 if the filter persist gets connections back; otherwise 0
+ * NEST__PROCESSORS   1 with option processors, where actions leave the loop's thread; otherwise 0
+ * NEST__HAS_END      1 if there is an END rule; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream
  * NEST__LOG_REQUESTS 1 if messages can have log lines; otherwise 0
  * NEST__LOG_MARKS    1 if only actions that call nest_log_request have such lines; otherwise 0

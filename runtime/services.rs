@@ -9,7 +9,8 @@
 use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
 use crate::points::Point;
 use crate::{
-    BLOCKS_MOVE, BLOCKS_STEP, DIALS, FILTERED, Feature, File, INETD, MAILED, Part, Server, TLS,
+    BLOCKS_MOVE, BLOCKS_STEP, DIALS, FILTERED, Feature, File, INETD, MAILED, PROCESSORS, Part,
+    Server, TLS,
 };
 
 /// The server ends actions that do not come back.
@@ -235,6 +236,12 @@ services! {
         "blocks.c" BLOCKS_MOVE;
         "script.c" BLOCKS_STEP;
         "none.c" Both(&Not(&BLOCKS_MOVE), &Not(&BLOCKS_STEP));
+    }
+    processors PROCESSORS, [] {
+        "processors.h" All;
+        "pool.h" PROCESSORS;
+        "processors.c" PROCESSORS;
+        "pool.c" PROCESSORS;
     }
     peer With(Feature::Peer), [Need, Open] {
         "peer.h" With(Feature::Peer);

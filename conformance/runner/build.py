@@ -51,8 +51,8 @@ def write_files(folder, case):
 class Builder:
     """Builds and caches servers. Its methods may be called from several threads."""
 
-    def __init__(self, nest, cache, cc=None, optimise='-O0', filters=()):
-        self.nest, self.cache, self.optimise, self.filters = nest, cache, optimise, filters
+    def __init__(self, nest, cache, cc=None, optimise='-O0', lines=()):
+        self.nest, self.cache, self.optimise, self.lines = nest, cache, optimise, lines
         self.used, self.lock, self.busy = set(), threading.Lock(), {}
         self.processors = threading.Semaphore(os.cpu_count() or 1)  # more compilers would only wait for each other
         os.makedirs(cache, exist_ok=True)
@@ -75,11 +75,11 @@ class Builder:
         with scratch.folder('case') as folder:
             spec = write_files(folder, case)
             project = os.path.join(folder, 'project')
-            if self.filters and model != 'script':
+            if self.lines and model != 'script':
                 with open(spec, 'r+b') as file:
                     text = file.read()
                     file.seek(0)
-                    file.write(''.join(f'%filter {line}\n' for line in self.filters).encode() + text)
+                    file.write(''.join(f'{line}\n' for line in self.lines).encode() + text)
             status, out, errors = bounded(
                 [self.nest, 'gen', '--trace', '--model', model, spec, '-o', project], 60,
                 cwd=folder)

@@ -8,6 +8,7 @@
 
 #include "../channel/pool.h"
 #include "../service/backtracking/backtracking.h"
+#include "../service/processors/processors.h"
 
 /* An undecided match, by the product automaton or by standalone rules. Every rule in `rules` is
  * live and has read the first `fed` unread bytes. The rules are in ascending order. */
@@ -211,6 +212,17 @@ static inline struct nest__action *nest__acting(const nest_session *s) {
 static inline bool nest__fails(const nest_session *s, const struct nest__action *action) {
     return (s->c0.state & (NEST__CHAN_GONE | NEST__CHAN_CUT)) != 0 || (s->flags & NEST__CUT) != 0 ||
            (action != NULL && action->lost);
+}
+
+/* What needs the loop stands between these two, in a function that is not inlined: the action may
+ * run on a thread of option processors, and errno is another one on the loop's. */
+static inline struct nest__trip *nest__at_home(nest_session *s) {
+    return NEST__PROCESSORS ? nest__processors_home(s) : NULL;
+}
+static inline void nest__from_home(struct nest__trip *trip) {
+    if (NEST__PROCESSORS) {
+        nest__processors_go(trip);
+    }
 }
 
 /* The unread bytes: in the window, or in the session's rest. window: that of the current visit;

@@ -49,7 +49,8 @@ static int input_prepare(nest_session *s) {
 /* Receives behind the rest, where `need` unread bytes must fit in all. *since: when the message's
  * first byte was there, 0 before; NULL: any byte will do. How many; 0: end of file; -1 and errno.
  */
-static int64_t input_more(nest_session *s, uint32_t need, uint32_t *since) {
+__attribute__((noinline)) static int64_t input_behind(nest_session *s, uint32_t need,
+                                                      uint32_t *since) {
     if ((s->c0.state & NEST__CHAN_EOF) != 0) {
         return 0;
     }
@@ -69,6 +70,30 @@ static int64_t input_more(nest_session *s, uint32_t need, uint32_t *since) {
         nest__await_input(s, work->rest + work->rest_at + work->rest_n, room < most ? room : most,
                           input_deadline(s, since == NULL ? 0 : *since));
     work->rest_n += n > 0 ? (uint32_t)n : 0;
+    return n;
+}
+
+static int64_t input_more(nest_session *s, uint32_t need, uint32_t *since) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t n = input_behind(s, need, since);
+    nest__from_home(trip);
+    return n;
+}
+
+/* The same into a buffer of the action. */
+__attribute__((noinline)) static int64_t input_into(nest_session *s, uint8_t *to, uint32_t room) {
+    int64_t n = input_prepare(s);
+    if (n == 0) {
+        n = nest__await_input(s, to, room, input_deadline(s, 0));
+        nest__acting(s)->took += n > 0 ? (uint64_t)n : 0;
+    }
+    return n;
+}
+
+static int64_t input_direct(nest_session *s, uint8_t *to, uint32_t room) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t n = input_into(s, to, room);
+    nest__from_home(trip);
     return n;
 }
 
@@ -177,12 +202,8 @@ long nest_read_into(nest_session *s, void *to, size_t n) {
             more = input_more(s, (uint32_t)(n - done), NULL);
         } else if ((s->c0.state & NEST__CHAN_EOF) == 0) { /* many: no copy in between */
             uint32_t room = n - done < INT32_MAX ? (uint32_t)(n - done) : INT32_MAX;
-            more = input_prepare(s);
-            if (more == 0) {
-                more = nest__await_input(s, (uint8_t *)to + done, room, input_deadline(s, 0));
-                done += more > 0 ? (size_t)more : 0;
-                nest__acting(s)->took += more > 0 ? (uint64_t)more : 0;
-            }
+            more = input_direct(s, (uint8_t *)to + done, room);
+            done += more > 0 ? (size_t)more : 0;
         }
         if (more <= 0) {
             errno = more == 0 ? 0 : errno;
@@ -245,5 +266,11 @@ bool nest_pending(nest_session *s) {
         return false;
     }
     input_unread(s, &unread);
-    return unread > 0 || ((s->c0.state & NEST__CHAN_EOF) == 0 && nest__chan_pending(&s->c0));
+    if (unread > 0 || (s->c0.state & NEST__CHAN_EOF) != 0) {
+        return unread > 0;
+    }
+    struct nest__trip *trip = nest__at_home(s);
+    bool pending = nest__chan_pending(&s->c0);
+    nest__from_home(trip);
+    return pending;
 }

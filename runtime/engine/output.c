@@ -229,10 +229,17 @@ int nest_replyf(nest_session *s, const char *format, ...) {
     return result;
 }
 
+__attribute__((noinline)) static int out_flush(nest_session *s) {
+    int result = nest__push(s, &s->c0);
+    return result < 0 ? nest__cut_short(s, result) : 0;
+}
+
 int nest_flush(nest_session *s) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    int result = nest__push(s, &s->c0);
-    return result < 0 ? nest__cut_short(s, result) : 0;
+    struct nest__trip *trip = nest__at_home(s);
+    int result = out_flush(s);
+    nest__from_home(trip);
+    return result;
 }

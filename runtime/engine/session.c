@@ -59,7 +59,11 @@ static bool session_act(nest_session *s, struct nest__window *window, int rule, 
     } else if (NEST__TIMERS > 0 && rule <= NEST__ACT_TIMER) {
         nest__on_timer(s, &nest__timers[NEST__ACT_TIMER - rule]);
     }
-    nest__spec_act(s, nest__vars(s), rule, &action.message);
+    if (NEST__PROCESSORS) {
+        nest__processors_act(s, nest__vars(s), rule, &action.message);
+    } else {
+        nest__spec_act(s, nest__vars(s), rule, &action.message);
+    }
     if (s->work != NULL) {
         nest__on_leave(s);
     }

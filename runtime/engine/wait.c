@@ -43,7 +43,7 @@ int nest__unsent(nest_session *s) {
     return nest__cut_short(s, -ETIMEDOUT);
 }
 
-int nest__await_output(nest_session *s, uint64_t mark) {
+__attribute__((noinline)) static int wait_output(nest_session *s, uint64_t mark) {
     for (;;) {
         struct nest__wait wait = {
             .what = NEST__DRAINED, .chan = &s->c0, .mark = mark, .deadline = nest__out_deadline(s)};
@@ -58,6 +58,13 @@ int nest__await_output(nest_session *s, uint64_t mark) {
             return nest__unsent(s);
         }
     }
+}
+
+int nest__await_output(nest_session *s, uint64_t mark) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = wait_output(s, mark);
+    nest__from_home(trip);
+    return result;
 }
 
 int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_t deadline) {
@@ -79,7 +86,7 @@ int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
 }
 
 /* A pause is interrupted only to see whether output is overdue. */
-int nest_sleep(nest_session *s, uint32_t ms) {
+__attribute__((noinline)) static int wait_sleep(nest_session *s, uint32_t ms) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
@@ -101,6 +108,13 @@ int nest_sleep(nest_session *s, uint32_t ms) {
         ms = until - now < ms ? ms - (until - now) : 0;
     }
     return 0;
+}
+
+int nest_sleep(nest_session *s, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = wait_sleep(s, ms);
+    nest__from_home(trip);
+    return result;
 }
 
 bool nest_draining(nest_session *s) {

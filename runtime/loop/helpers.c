@@ -169,6 +169,17 @@ struct nest__job *nest__helped(void) {
     return job;
 }
 
+void nest__help_done(struct nest__job *job) {
+    const uint64_t one = 1;
+    pthread_mutex_lock(&helpers.lock);
+    bool first = helpers.done.first == NULL;
+    helpers_append(&helpers.done, job);
+    pthread_mutex_unlock(&helpers.lock);
+    if (first) { /* behind the lock: others who are done need not wait for the call */
+        nest__write(helpers.event, &one, sizeof one);
+    }
+}
+
 void nest__helpers_watch(_Atomic uint32_t *place) {
     helpers_queued = place;
 }

@@ -22,6 +22,8 @@ int nest__helpers_fd(void);
 /* Submits a job. Returns 0; -EAGAIN: no thread can be created, or `completion` is sync, so the
  * caller must run it. */
 int nest__help(struct nest__job *);
+/* From any thread: the job was done by another thread than a helper. */
+void nest__help_done(struct nest__job *);
 /* Returns the next finished job, in the order of completion; NULL: none. */
 struct nest__job *nest__helped(void);
 /* From now on *place is the number of jobs that wait for a thread. Call before the first job. */

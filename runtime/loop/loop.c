@@ -14,6 +14,7 @@
 #include "share.h"
 
 #include "../platform/platform.h"
+#include "../service/processors/processors.h"
 
 #include <string.h>
 
@@ -187,6 +188,9 @@ nest_session *nest__loop_step(void) {
     }
     if (loop->expired) {
         return nest__timers_expire();
+    }
+    if (NEST__PROCESSORS) {
+        nest__processors_flush();
     }
     nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();

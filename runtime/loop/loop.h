@@ -65,6 +65,9 @@ bool nest__wait_may_leave(nest_session *, struct nest__waiter *);
 /* Leaves the action's stack. Returns when the context is switched to, perhaps on a helper's thread.
  */
 void nest__wait_leave(nest_session *, struct nest__waiter *);
+/* The same for an action that goes to a thread of option processors, where it may reply: nothing is
+ * sent meanwhile. False: no memory. */
+bool nest__wait_may_move(nest_session *, struct nest__waiter *);
 void nest__wait_came(nest_session *); /* the action is back on the loop's thread */
 /* For the other files of loop/. Each returns the session if its wait is over, else NULL. */
 nest_session *nest__wait_over(nest_session *, int result);

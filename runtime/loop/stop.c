@@ -9,6 +9,7 @@
 #include "channels.h"
 #include "ready.h"
 #include "shake.h"
+#include "../service/processors/processors.h"
 
 bool nest__stopping(void) {
     return nest__loop.stopping;
@@ -64,6 +65,9 @@ void nest__stop_requested(int64_t count) {
 }
 
 static void stop_drain(nest_session *s) {
+    if (nest__moved(s)) { /* it sees it when it comes home */
+        return;
+    }
     struct nest__stop_session state = {.looked = s->c0.awaits != NEST__AWAIT_INPUT};
     if (s->phase == NEST__ACTING) {
         nest__event(s, NEST__EVENT_DRAIN);
@@ -84,6 +88,10 @@ static void stop_drain(nest_session *s) {
 
 static nest_session *stop_cut(nest_session *s) {
     if (s->phase == NEST__FREE) {
+        return NULL;
+    }
+    if (nest__moved(s)) { /* as in $block: it is not cut, but what it waits for then is */
+        nest__cut_add(1);
         return NULL;
     }
     bool lingers = (s->flags & NEST__LINGERING) != 0;

@@ -177,6 +177,15 @@ bool nest__wait_may_leave(nest_session *s, struct nest__waiter *waiter) {
     return waits;
 }
 
+bool nest__wait_may_move(nest_session *s, struct nest__waiter *waiter) {
+    if (!wait_free_to_leave(s)) {
+        return false;
+    }
+    s->waiter = waiter;
+    s->flags |= NEST__WAITING;
+    return wait_await(s, waiter->wait); /* nothing: cannot fail */
+}
+
 void nest__wait_leave(nest_session *s, struct nest__waiter *waiter) {
     (void)s;
     nest__fiber_leave(&waiter->context);

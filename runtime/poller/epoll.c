@@ -8,6 +8,7 @@
  * and no call is made to cancel: a channel that awaits nothing any more is changed only when
  * something is reported for it. */
 #include "../channel/channel.h"
+#include "../service/processors/processors.h"
 #include "direct.h"
 #include "system.h"
 
@@ -174,6 +175,10 @@ static bool epoll_lost(struct nest__completion *done) {
 static bool epoll_ready(const struct epoll_event *event, struct nest__completion *done) {
     struct nest__chan *chan;
     nest_session *s = nest__named(event->data.u64, &chan);
+    if (s != NULL && nest__moved(s)) {
+        epoll_disarm(chan); /* until it is home, and awaits something */
+        return false;
+    }
     if (s == NULL || ((s->flags & NEST__READY) != 0 && chan == nest__served(s))) {
         return false; /* of one that is gone; or its turn comes */
     }

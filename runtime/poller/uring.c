@@ -10,6 +10,7 @@
  * that sends much would wait for each piece. So are last answers: the session ends at once. */
 #include "../channel/channel.h"
 #include "../platform/platform.h"
+#include "../service/processors/processors.h"
 #include "direct.h"
 #include "early.h"
 #include "system.h"
@@ -187,7 +188,9 @@ static void uring_keep(const nest_session *s, struct nest__chan *chan, const voi
     if (nest__early_put(s, chan, p, ended ? 0 : (uint32_t)n, ended, (int32_t)n) == 0) {
         chan->io |= URING_KEPT;
     } else {
-        chan->state |= NEST__CHAN_CUT; /* bytes of it are lost */
+        if (!nest__moved(s)) { /* else its action may write this; the end of input says it then */
+            chan->state |= NEST__CHAN_CUT; /* bytes of it are lost */
+        }
         (void)shutdown(chan->fd, SHUT_RDWR);
     }
 }
@@ -277,9 +280,9 @@ int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
 
 /* -- completions of channels */
 
-/* While its session is in the ready list, nothing completes. */
+/* While its session is in the ready list, or is moved, nothing completes. */
 static bool uring_turn(nest_session *s, const struct nest__chan *chan) {
-    return (s->flags & NEST__READY) != 0 && chan == nest__served(s);
+    return nest__moved(s) || ((s->flags & NEST__READY) != 0 && chan == nest__served(s));
 }
 
 static bool uring_done(struct nest__completion *done, const nest_session *s,
@@ -337,11 +340,12 @@ static bool uring_received(nest_session *s, struct nest__chan *chan, const struc
     }
     uring_keep(s, chan, n > 0 ? nest__ring_buffer((uint32_t)buffer) : NULL, n);
     uring_give_back(buffer);
-    bool minds = n == 0 && (chan->state & NEST__CHAN_MINDS) != 0;
-    if ((n < 0 || minds) && chan->awaits == NEST__AWAIT_ERRORS && !uring_turn(s, chan)) {
+    bool errors = chan->awaits == NEST__AWAIT_ERRORS; /* else the state may be another thread's */
+    bool minds = errors && n == 0 && (chan->state & NEST__CHAN_MINDS) != 0;
+    if (errors && (n < 0 || minds) && !uring_turn(s, chan)) {
         return uring_done(done, s, chan, NEST__OP_WATCH, -ECONNRESET);
     }
-    return chan->awaits == NEST__AWAIT_ERRORS && uring_again(s, chan, done);
+    return errors && uring_again(s, chan, done);
 }
 
 static bool uring_sent(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
@@ -372,8 +376,6 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
                          struct nest__completion *done) {
     uint8_t what = chan->io & (URING_POLL_IN | URING_POLL_OUT);
     bool more = (cqe->flags & NEST__CQE_MORE) != 0;
-    uint32_t errors = POLLERR | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)POLLRDHUP : 0);
-    bool error = cqe->result > 0 && ((uint32_t)cqe->result & errors) != 0;
     if (!more) {
         chan->io &= (uint8_t) ~(URING_POLL | URING_POLL_IN | URING_POLL_OUT | URING_CANCEL);
     }
@@ -388,6 +390,8 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
         return nest__direct_both(s, chan, (uint32_t)cqe->result, done) ||
                uring_again(s, chan, done);
     }
+    uint32_t errors = POLLERR | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)POLLRDHUP : 0);
+    bool error = cqe->result > 0 && ((uint32_t)cqe->result & errors) != 0;
     bool input = (what & URING_POLL_IN) != 0 || (NEST__CHAN_LAYERS && what == URING_POLL_OUT);
     if (input && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);

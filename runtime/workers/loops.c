@@ -95,8 +95,8 @@ static int loops_serve(void) {
     nest__crash_keep_thread(false);
     int status = nest__loop_status();
     if (status != NEST__ABANDONED) {
-        nest__helpers_end();
         nest__blocks_end();
+        nest__helpers_end();
         nest__worker_clear(loops_worker);
     }
     return status;

@@ -7,14 +7,15 @@ use crate::checker::Checker;
 use nest_c::Owner;
 use nest_c::globals::{Apart, Guard, Write, apart, writes};
 use nest_diag::{Code, Diagnostic};
-use nest_machine::{Kept, MODELS, Model};
+use nest_machine::{Feature, Kept, MODELS, Model};
 use std::collections::BTreeSet;
 
 /// What becomes of a variable that is written so. `several`: the specification asks for several
-/// dispatchers.
-fn kept(model: &Model, several: bool, guard: Guard) -> Kept {
+/// dispatchers; `beside`: its actions run beside the loop.
+fn kept(model: &Model, several: bool, beside: bool, guard: Guard) -> Kept {
     match guard {
         _ if several && model.dispatchers => Kept::Copies,
+        Guard::None if beside && model.globals.helpers == Kept::Race => Kept::Race,
         Guard::None => model.globals.plain,
         Guard::Lock => model.globals.locked,
         Guard::Helper => model.globals.helpers,
@@ -27,9 +28,10 @@ impl Checker<'_> {
         let m = self.m;
         let model = m.settings.model.row();
         let several = m.settings.several();
+        let beside = m.features.contains(Feature::Processors);
         let mut reported = BTreeSet::new();
         for write in writes(&m.source()) {
-            let kept = kept(model, several, write.guard);
+            let kept = kept(model, several, beside, write.guard);
             if kept != Kept::Right && reported.insert(write.variable.clone()) {
                 self.report_global(&write, kept);
             }
@@ -77,14 +79,17 @@ impl Checker<'_> {
             ),
         };
         let selectable = MODELS.iter().filter(|model| !model.option.is_empty());
-        let right = selectable.filter(|model| kept(model, false, write.guard) == Kept::Right);
+        let right =
+            selectable.filter(|model| kept(model, false, false, write.guard) == Kept::Right);
         let several = m.settings.several();
         let right: Vec<&str> = right.map(|model| model.name).collect();
         let one = right.contains(&m.settings.model.row().name);
-        let one = if several && one {
-            " with one dispatcher"
-        } else {
-            ""
+        let beside = m.features.contains(Feature::Processors);
+        let one = match (several && one, beside && one) {
+            (true, true) => " with one dispatcher and without processors",
+            (true, false) => " with one dispatcher",
+            (false, true) => " without processors",
+            (false, false) => "",
         };
         let models = match right.as_slice() {
             [] => "it is right in no model".to_string(),

@@ -265,3 +265,19 @@ fn what_is_no_write_is_not_reported() {
     let text = "%%\nr = \"a\\n\" { }\n%%\nstatic int n;\nvoid f(void) { n++; }\nn = 1;\nf();\n";
     assert_eq!(found("process", text), Vec::<String>::new());
 }
+
+#[test]
+fn actions_beside_the_loop_are_those_of_threads() {
+    for (option, expected) in [("processors 2", true), ("helpers 2", false)] {
+        let text =
+            format!("%option {option}\n%{{\nstatic int n;\n%}}\n%%\nr = \"a\\n\" {{ n++; }}\n");
+        let found = found("event", &text);
+        assert_eq!(found.len(), usize::from(expected), "{option} {found:?}");
+        for message in found {
+            assert!(
+                message.contains("several threads") && message.contains("without processors"),
+                "{message}"
+            );
+        }
+    }
+}

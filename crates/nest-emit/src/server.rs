@@ -57,6 +57,12 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__PROXIED {proxied}"));
     let returns = u8::from(sockets && inside::returns(m).is_some());
     w.line(&format!("#define NEST__RETURNS {returns}"));
+    let processors = u8::from(sockets && m.features.contains(Feature::Processors));
+    w.line(&format!("#define NEST__PROCESSORS {processors}"));
+    w.line(&format!(
+        "#define NEST__HAS_END {}",
+        u8::from(m.end.is_some())
+    ));
     if m.settings.classes > 0 {
         w.line(&format!("#define NEST__CLASSES {}", m.settings.classes));
     }
@@ -308,6 +314,7 @@ fn valid(value: Value) -> Option<&'static str> {
         Value::ListenPriority => Some("nest__priority_listen_valid"),
         Value::FileCache => Some("nest__contents_valid"),
         Value::SharedSize => Some("nest__region_valid"),
+        Value::Processors => Some("nest__processors_valid"),
         _ => None,
     }
 }
@@ -386,6 +393,7 @@ mod tests {
                         | Value::Quota
                         | Value::ListenPriority
                         | Value::FileCache
+                        | Value::Processors
                         | Value::SharedSize
                 );
                 let kind = match (is_text, option.reload) {

@@ -93,6 +93,8 @@ features! {
     Overrun "overrun" [];
     /// Loops that have too much to do take no clients (`overload`).
     Overload "overload" [];
+    /// Actions run on threads beside the loop (`processors`).
+    Processors "processors" [Helpers];
     /// Clients have classes, which get shares of a loop's turns (`priorities`).
     Priorities "priorities" [];
     /// At most so many clients of one network are served (`perAddress`).

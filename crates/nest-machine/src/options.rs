@@ -2,6 +2,7 @@
 
 mod exclusions;
 mod priorities;
+pub(crate) mod processors;
 pub(crate) mod row;
 mod table;
 mod words;
@@ -134,6 +135,7 @@ pub fn settle(
             | Value::Quota
             | Value::ListenPriority
             | Value::FileCache
+            | Value::Processors
             | Value::SharedSize
             | Value::Address
             | Value::Addresses => {
@@ -165,6 +167,7 @@ pub fn settle(
         out.push(Diagnostic::new(Code::E0604, decl.name.span, what).help(help));
     }
     priorities::look(&seen, &settings, out);
+    processors::look(&seen, &settings, out);
     settings.run = run_options(&settings, &initial);
     settings
 }

@@ -19,4 +19,5 @@
 #define NEST__ENCODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
+#define NEST__PROCESSORS 0
 #include "../../seam.h"

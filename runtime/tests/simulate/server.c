@@ -17,6 +17,7 @@
 #define NEST__ENCODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
+#define NEST__PROCESSORS 0
 #define NEST__PARTS 7
 #define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48

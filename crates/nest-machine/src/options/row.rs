@@ -61,6 +61,8 @@ pub enum Value {
     ListenPriority,
     /// A policy and the size of a cache, or `none`.
     FileCache,
+    /// How many threads run actions, N or N..M, or `none`.
+    Processors,
     /// Bytes of `%shared`: a number with K, M or G.
     SharedSize,
     /// Not in this version.

@@ -385,6 +385,18 @@ pub const OPTIONS: &[OptionInfo] = &[
         "async",
         "how an event server does what may block, files and $block: by threads, or itself",
     ),
+    OptionInfo {
+        models: LOOPS,
+        selects: &[("", Feature::Processors)],
+        ..o(
+            "processors",
+            Value::Processors,
+            "none",
+            true,
+            "how many threads run the actions of an event server, 4, or as many as are needed of 2..8; \
+             none: its loop",
+        )
+    },
     o(
         "fileRoot",
         Value::Text,
@@ -563,7 +575,6 @@ pub const OPTIONS: &[OptionInfo] = &[
             "the class of the clients of each address of listen, 1/2; none: the last one",
         )
     },
-    o("processors", Value::Later, "", true, ""),
     o("kernelCache", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
 ];

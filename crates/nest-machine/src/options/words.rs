@@ -266,6 +266,16 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                         .to_string(),
                 )
         }
+        Value::Processors => {
+            let word = &decl.values[0];
+            processors(&word.text)
+                || bad(
+                    word.span,
+                    format!("`{}` is not a value of {}", word.text, info.name),
+                    "a number of threads from 1 to 64, or two with .. between, as in 4 or 2..8; or none"
+                        .to_string(),
+                )
+        }
         Value::Text | Value::SharedSize | Value::Flag | Value::Later => true,
     }
 }
@@ -303,6 +313,19 @@ fn usage(info: &OptionInfo) -> String {
         Value::Flag => format!("%option {} stands alone", info.name),
         _ => info.doc.to_string(),
     }
+}
+
+/// Whether a text is `none`, N or N..M, with at most 64 threads.
+fn processors(text: &str) -> bool {
+    let number = |word: &str| {
+        let digits = (1..=2).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_digit());
+        word.parse().ok().filter(|n| digits && (1..=64).contains(n))
+    };
+    let (least, most): (Option<u32>, Option<u32>) = match text.split_once("..") {
+        Some((least, most)) => (number(least), number(most)),
+        None => (number(text), number(text)),
+    };
+    text == "none" || least.zip(most).is_some_and(|(a, b)| a <= b)
 }
 
 fn words(values: &[Name]) -> String {

@@ -1,0 +1,34 @@
+/* processors.h: option processors: actions run on a pool of threads, while the loop serves others.
+ *
+ * Only in servers with the option (NEST__PROCESSORS); the callers test this. An action that runs on
+ * a thread of the pool is moved: the loop touches neither its session nor its work until it comes
+ * back. Directives that need the loop bring it home, and let it go on afterwards. */
+#ifndef NEST_SERVICE_PROCESSORS_H
+#define NEST_SERVICE_PROCESSORS_H
+
+#include "../../seam.h"
+
+struct nest__trip; /* of an action from the loop to a thread and back */
+
+/* -- processors.c, for the engine */
+/* nest__spec_act, on a thread if there is one. */
+void nest__processors_act(nest_session *, void *vars, int rule, const struct nest_message *);
+/* The running action continues on the loop's thread. Returns what nest__processors_go wants; NULL:
+ * it is there already. A function that calls it must not be inlined, nor may what it calls between
+ * the two be inlined into it: errno is another one there. */
+struct nest__trip *nest__processors_home(nest_session *);
+void nest__processors_go(struct nest__trip *); /* back to its thread; NULL: stays */
+/* Whether a text is a value of the option; else -EINVAL and the reason. */
+int nest__processors_valid(const char *text, char *reason);
+
+/* -- pool.c, for the loop */
+/* Gives the threads all jobs since the last call: one lock, and at most one wake. */
+void nest__processors_flush(void);
+
+/* While it is moved, `next` of a session's record has this value, which is no slot. */
+#define NEST__MOVED (UINT32_MAX - 1)
+static inline bool nest__moved(const nest_session *s) {
+    return NEST__PROCESSORS && s->next == NEST__MOVED;
+}
+
+#endif

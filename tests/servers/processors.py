@@ -1,0 +1,252 @@
+"""processors: actions run on threads beside the loop, in order for each client, and the loop goes on meanwhile.
+
+Actions that must run at the same time wait for each other at a gate, so nothing depends on how fast they are.
+Must not know: how actions reach a thread.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from support.cases import attempt
+from support.nest import Failed, environment, program, run as command
+from support.server import Client, Server
+
+SPEC = r'''
+%option eventServer 200
+%option processors 2
+%{
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+static _Atomic unsigned begun, open_gates;
+/* Waits until the gate is open. Counts those that have begun. */
+static void gate(unsigned number) {
+    begun++;
+    while (open_gates < number) usleep(1000);
+}
+%}
+%shared 64K { long total; } { total = 0; }
+NL "\n"
+%%
+int n;
+work = "w " [0-9]{1,5} NL { usleep((useconds_t)atoi($2)); n++; $lock { total++; } $reply("%d\n", n); }
+gate = "gate " [0-9]{1,3} NL { gate((unsigned)atoi($2)); $reply("passed ", $2, "\n"); }
+open = "open" NL { $reply("%u\n", ++open_gates); }
+begun = "begun" NL { $reply("%u\n", begun); }
+line = "line" NL { char *l = $readLine(100); $reply("line ", l == NULL ? "none" : l, "\n"); }
+sleep = "sleep" NL { $sleep(20ms); $reply("slept\n"); }
+big = "big " [0-9]{1,4} NL {
+    static const char kilo[1024];
+    for (int i = atoi($2); i > 0; i--) $replyBytes(kilo, sizeof kilo);
+    $reply("\n");
+}
+flush = "flush" NL { $reply("a"); $flush(); $reply("b\n"); }
+block = "block" NL { $block { n += 10; } $reply("%d\n", n); }
+total = "total" NL { long t; $lock { t = total; } $reply("%ld\n", t); }
+crash = "crash" NL { abort(); }
+bye = "bye" NL { $reply("bye\n"); $close(); }
+END { n = 0; }
+'''
+BUSY = 64
+
+
+def line(client):
+    """The next line of a reply."""
+    out = b''
+    while not out.endswith(b'\n'):
+        byte = client.take(1)
+        if not byte:
+            raise Failed(f'the connection ended after {out!r}')
+        out += byte
+    return out.decode().rstrip('\n')
+
+
+def asked(client, text):
+    """The line that answers a message."""
+    client.send(text.encode() + b'\n')
+    return line(client)
+
+
+def same(what, got, wanted):
+    """Fails unless they are equal."""
+    if got != wanted:
+        raise Failed(f'{what}: {got!r} in place of {wanted!r}')
+
+
+def until_begun(client, count):
+    """Waits until so many actions are at the gate."""
+    end = time.monotonic() + 30
+    while int(asked(client, 'begun')) < count:
+        if time.monotonic() > end:
+            raise Failed(f'{count} actions did not begin')
+        time.sleep(0.01)
+
+
+def free(server):
+    """while an action runs, the loop serves other clients, and what the client has sent meanwhile is answered later, in order"""
+    with Client(server) as one, Client(server) as two:
+        one.send(b'gate 1\nw 0\nw 0\n')
+        until_begun(two, 1)
+        two.send(b'line\n')
+        two.send(b'abc\n')
+        same('the other', line(two), 'line abc')
+        same('the gates', asked(two, 'open'), '1')
+        same('in order', [line(one) for _ in range(3)], ['passed 1', '1', '2'])
+
+
+def waits(server):
+    """an action that waits leaves its thread to others, and goes on there: $readLine, $sleep, $flush, a large reply"""
+    with Client(server) as one, Client(server) as two, Client(server) as three, Client(server) as four:
+        one.send(b'line\n')
+        two.send(b'line\n')
+        three.send(b'line\n')           # three wait, on two threads
+        same('another', asked(four, 'w 0'), '1')
+        for client, text in ((three, 'c'), (two, 'b'), (one, 'a')):
+            same('a line', asked(client, text), f'line {text}')
+        same('a pause', asked(one, 'sleep'), 'slept')
+        same('flush', asked(one, 'flush'), 'ab')
+        same('$block', asked(one, 'block'), '10')
+        two.send(b'big 2000\n')
+        same('another', asked(four, 'w 0'), '2')
+        same('a large reply', two.take(2000 * 1024 + 1), bytes(2000 * 1024) + b'\n')
+
+
+def crowd(server):
+    """replies of many clients are in order, and what they share is exact, while others reset or end their connections"""
+    clients = [Client(server) for _ in range(BUSY)]
+    for turn in range(20):
+        for i, client in enumerate(clients):
+            client.send(b'w %d\n' % (i * turn % 7 * 100) * 3)
+        gone = Client(server)
+        gone.send(b'w 2000\nbig 100\n')
+        gone.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        gone.socket.close()
+        for client in clients:
+            same('in order', [line(client) for _ in range(3)], [str(3 * turn + k) for k in (1, 2, 3)])
+    clients[0].send(b'w 1000\nline\n')
+    clients[0].half_close()
+    same('end of input', clients[0].rest(), b'61\nline none\n')
+    clients[1].send(b'w 1000\nbye\n')
+    same('bye', clients[1].rest(), b'61\nbye\n')
+    total = int(asked(clients[2], 'total'))
+    if not BUSY * 60 + 2 <= total <= BUSY * 60 + 2 + 20:
+        raise Failed(f'total: {total}')
+    for client in clients:
+        client.socket.close()
+
+
+def stopped(server):
+    """a server that stops waits for the actions that run"""
+    with Client(server) as one:
+        one.send(b'w 99999\n')
+        time.sleep(0.02)
+        os.kill(server.process.pid, signal.SIGTERM)
+        same('its reply', one.rest(), b'1\n')
+    same('status', server.process.wait(30), 0)
+
+
+def crashed(server):
+    """an action that crashes is reported with its rule, and another process serves"""
+    with Client(server) as one:
+        one.send(b'crash\n')
+        one.rest()
+    end = time.monotonic() + 30
+    while 'in rule crash' not in server.said():
+        if time.monotonic() > end:
+            raise Failed('the rule is not reported')
+        time.sleep(0.05)
+    with Client(server) as two:
+        same('after it', asked(two, 'w 0'), '1')
+
+
+def loop(server):
+    """with processors none actions run on the loop"""
+    with Client(server) as one, Client(server) as two:
+        same('a reply', asked(one, 'w 0'), '1')
+        for _, text in server.each('status'):
+            if int(re.search(r'Threads:\s+(\d+)', text)[1]) > 1:
+                raise Failed('it has threads')
+        two.send(b'line\nx\n')
+        same('a line', line(two), 'line x')
+
+
+def more(server):
+    """of 1..3 threads there are as many as actions want"""
+    with Client(server) as one, Client(server) as two, Client(server) as three, Client(server) as four:
+        for n, client in enumerate((one, two)):
+            client.send(b'gate 1\n')
+            until_begun(four, n + 1)
+        same('the gates', asked(three, 'open'), '1')
+        same('both', [line(one), line(two)], ['passed 1'] * 2)
+
+
+def futexes(server):
+    """with 64 busy clients all threads together make fewer calls of futex than the loop makes of its poller"""
+    clients = [Client(server) for _ in range(BUSY)]
+    for client in clients:
+        same('a reply', asked(client, 'w 0'), '1')
+    _, pid = max((int(re.search(r'Threads:\s+(\d+)', text)[1]), pid) for pid, text in server.each('status'))
+    path = os.path.join(server.folder.name, 'calls')
+    tracer = subprocess.Popen(['strace', '-f', '-c', '-e', 'trace=futex,epoll_wait,io_uring_enter', '-o', path, '-p', str(pid)],
+                              stderr=subprocess.PIPE, env=environment())
+    try:
+        if b'attached' not in tracer.stderr.readline():
+            return                      # it is not allowed here
+        for turn in range(2, 52):
+            for client in clients:
+                client.send(b'w 0\n')
+            for client in clients:
+                same('in order', line(client), str(turn))
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.wait(30)
+    with open(path, encoding='ascii') as file:
+        rows = [row.split() for row in file]
+    calls = {row[-1]: int(row[3]) for row in rows if len(row) > 4 and row[3].isdigit()}
+    polls = calls.get('epoll_wait', 0) + calls.get('io_uring_enter', 0)
+    if polls == 0 or calls.get('futex', 0) > polls:
+        raise Failed(f'calls: {calls}')
+
+
+def wrong(base):
+    """values that are none end the start with one line"""
+    for value in ('', '0', '65', '2..1', '2...3', '2..', 'x', '1..65', '-1'):
+        try:
+            with Server([base], options=(f'processors={value}',)):
+                raise Failed(f'it accepts processors {value!r}')
+        except Failed as error:
+            if 'processors' not in str(error) or 'it accepts' in str(error):
+                raise
+
+
+def run(report, models):
+    """All, for the driver."""
+    nest = program()
+    loops = [model for model in models if model in ('event', 'uring')] or ['event']
+    report.heading(f'processors: {", ".join(loops)}')
+    with tempfile.TemporaryDirectory(prefix='nest-processors-') as folder:
+        spec = os.path.join(folder, 'actions.nest')
+        with open(spec, 'w', encoding='ascii') as file:
+            file.write(SPEC)
+        for model in loops:
+            base, tsan = (os.path.join(folder, f'{kind}-{model}') for kind in ('plain', 'tsan'))
+            command([nest, 'build', '--model', model, spec, '-o', base])
+            command([nest, 'build', '--model', model, spec, '-o', tsan], CFLAGS='-O1 -g -fsanitize=thread')
+            cases = [(base, case, ()) for case in (free, waits, crowd, stopped, crashed)]
+            cases += [(tsan, case, ()) for case in (free, waits, crowd, stopped)]
+            cases += [(base, loop, ('processors=none',)), (base, more, ('processors=1..3',))]
+            cases += [(base, futexes, ())] if shutil.which('strace') else []
+            for exe, case, options in cases:
+                def check(exe=exe, case=case, options=options):
+                    with Server([exe], options=options, TSAN_OPTIONS='halt_on_error=1') as server:
+                        case(server)
+                        if 'ThreadSanitizer' in server.said():
+                            raise Failed(server.said())
+                attempt(report, model + ('+tsan' if exe == tsan else ''), 'processors', case.__doc__, check)
+            attempt(report, model, 'processors', wrong.__doc__, lambda base=base: wrong(base))
