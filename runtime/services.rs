@@ -152,6 +152,7 @@ services! {
     filters FILTERED, [Check, Serve, Reloaded, Mind, Descriptors, Open, Release] {
         "filters.h" Sockets;
         "returns.h" All;
+        "settings.h" FILTERED;
         "settings.c" FILTERED;
         "filters.c" FILTERED;
         "counted.c" Both(&FILTERED, &METERED);

@@ -58,7 +58,10 @@ static void shake_header(nest_session *s, const struct nest__arrival *arrival) {
 }
 
 void nest__shake_ready(nest_session *s, int64_t result) {
-    int error = result < 0 || !NEST__PROXIED ? -ECONNRESET : nest__proxied_ahead(s);
+    int error = -ECONNRESET;
+    if (NEST__PROXIED && result >= 0) {
+        error = nest__proxied_ahead(s);
+    }
     if (error == 0) {
         shake_encrypt(s);
     } else if (error == -EAGAIN) {

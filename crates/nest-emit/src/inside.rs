@@ -232,7 +232,7 @@ pub fn rows(m: &Machine, w: &mut Writer) {
 
 /// For server.c: the filters with their options.
 pub fn lines(m: &Machine, w: &mut Writer) {
-    w.line("\n#include \"runtime/service/filters/filters.h\"");
+    w.line("\n#include \"runtime/service/filters/settings.h\"");
     w.line("const struct nest__filter nest__spec_filters[] = {");
     for filter in &m.filters {
         let clients = filter.clients.map_or("NULL".to_string(), string);

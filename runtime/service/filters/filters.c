@@ -8,7 +8,7 @@
  * that are started again find what was sent meanwhile, and workers notice nothing but the end of
  * their links. In a stop the supervisor closes its copy of the filters' end, so that the hop hangs
  * up when the last filter has ended: from then on no client can come. */
-#include "filters.h"
+#include "settings.h"
 #include "returns.h"
 
 #include "../../../conditioning/chain/inside.h"

@@ -8,8 +8,6 @@
 
 #include "../../seam.h"
 
-#include "../../../conditioning/frame/ccfilter.h"
-
 #include <sys/types.h>
 
 /* -- generated: a `%filter` line each, the first one accepts */
@@ -21,19 +19,7 @@ extern const struct nest__filter nest__spec_filters[];
 extern const unsigned nest__spec_filter_count;
 extern const unsigned nest__spec_filter_leases;  /* that a connection has of these filters */
 extern const unsigned nest__spec_filter_returns; /* which of them is that of persist */
-/* An option of a filter, which is an option of the server, too. */
-struct nest__filter_setting {
-    unsigned filter; /* of nest__spec_filters */
-    struct ccf_option option;
-};
-extern const struct nest__filter_setting nest__spec_filter_settings[];
-extern const char *_Atomic nest__filter_values[]; /* of these; NULL: the filter's default */
-extern const unsigned nest__spec_filter_setting_count;
-/* The function that judges a setting's text, for the table of options. */
-#define NEST__FILTER_VALID(n)                                                                      \
-    static int nest__filter_valid_##n(const char *text, char *reason) {                            \
-        return nest__filters_valid(n, text, reason);                                               \
-    }
+
 enum { NEST__FILTERS_MOST = 16 }; /* as cc-chain allows */
 enum { NEST__LEASES_MOST = 4 };   /* of a connection: filters that follow it to its end */
 
@@ -48,15 +34,6 @@ int nest__filters_hop(unsigned listener);
  * released. `message`: how many bytes of input a filter has seen to be its first message; 0: none.
  */
 void nest__filters_leases(const int *leases, unsigned n, uint32_t message);
-
-/* -- settings.c */
-enum { NEST__FILTER_TEXT = 2048 }; /* of a filter, with its options */
-/* Whether the text is a value of the setting with this number. 0, or -EINVAL and the reason. */
-int nest__filters_valid(unsigned setting, const char *text, char *reason);
-/* "request,timeout=5s": a filter as cc-chain takes it, with the settings of now. */
-void nest__filters_text(unsigned filter, char to[NEST__FILTER_TEXT]);
-/* No setting changes: what HUP has read is not used. */
-void nest__filters_refuse(void);
 
 /* -- counted.c, counted_none.c */
 /* By the process that begins the filters: makes memory for their counts. Its descriptor, -1 if

@@ -4,7 +4,7 @@
  * generated, and HUP changes them. Which options there are, the filters say
  * (conditioning/inside.rs). Must not know how filters are started. */
 #include "../../platform/platform.h"
-#include "filters.h"
+#include "settings.h"
 
 #include <errno.h>
 #include <stdio.h>
