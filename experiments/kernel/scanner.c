@@ -1,6 +1,9 @@
-// An on-access filter as anti-virus programs have it: reads the first 4 KB of each file that is opened below a folder, and allows it.
-//
-//     scanner FOLDER      says "ready", and ends with its parent
+/* scanner.c: an on-access filter as anti-virus programs have it: reads the first 4 KB of each file
+ * that is opened below a folder, and allows it.
+ *
+ *     scanner FOLDER      says "ready", and ends with its parent
+ *
+ * Must not know: who opens files. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +27,8 @@ int main(int argc, char **argv) {
     int events = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY | O_CLOEXEC);
     if (events < 0)
         fail("fanotify_init");
-    if (fanotify_mark(events, FAN_MARK_ADD, FAN_OPEN_PERM | FAN_EVENT_ON_CHILD, AT_FDCWD, argv[1]) < 0)
+    if (fanotify_mark(events, FAN_MARK_ADD, FAN_OPEN_PERM | FAN_EVENT_ON_CHILD, AT_FDCWD, argv[1]) <
+        0)
         fail(argv[1]);
     puts("ready");
     fflush(stdout);
