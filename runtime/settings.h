@@ -35,9 +35,8 @@ struct nest__config {
     _Atomic uint32_t dispatchers;          /* loops, each in a process; 0: one for each processor */
     uint32_t helpers;                      /* maximum number of helper threads of a loop, >= 1 */
     _Atomic uint32_t completion;           /* enum nest__completing */
-    const char
-        *processors;       /* threads for actions: "N", "N..M", "none"; NULL: the server has none */
-    const char *file_root; /* "": the working directory */
+    const char *processors;  /* threads for actions: "N", "N..M", "none"; NULL: no such option */
+    const char *file_root;   /* "": the working directory */
     const char *file_cache;  /* "POLICY SIZE", or "none"; NULL: the server has none */
     const char *shared_size; /* "64K"; NULL: the server shares nothing */
     const char *user;        /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
