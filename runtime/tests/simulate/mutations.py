@@ -78,8 +78,8 @@ MUTATIONS = [
      "    nest__worker()->action = action; /* other", "    (void)action; /* other"),
     ("short-pause", "engine/wait.c", "        ms = until - now < ms ? ms - (until - now) : 0;",
      "        ms = 0;"),
-    ("unsent-forever", "engine/wait.c", "            return nest__unsent(s);\n        }\n    }\n}\n\nint64_t",
-     "            continue;\n        }\n    }\n}\n\nint64_t"),
+    ("unsent-forever", "engine/wait.c", "            return nest__unsent(s);\n        }\n    }\n}\n\nint nest__await_output",
+     "            continue;\n        }\n    }\n}\n\nint nest__await_output"),
     ("failure-unmarked", "engine/wait.c", "    s->flags |= NEST__CUT;\n", ""),
     # -- input
     ("line-too-long", "engine/input.c", "return line - cr > most ?", "return line > most + 2 ?"),
@@ -202,7 +202,7 @@ MUTATIONS = [
      "stop_drain(nest__slot_at(loop->drain)), loop->drain += 2;"),
     ("second-stop-unheard", "workers/stop.c", "        return NEST__CUTTING;\n",
      "        return event == NEST__STOP_LATE ? NEST__CUTTING : NEST__DRAINING;\n"),
-    ("cut-uncounted", "loop/stop.c", "    nest__cut_add(1);\n", ""),
+    ("cut-uncounted", "loop/stop.c", "    nest__cut_add(1);\n    if ((s->flags", "    if ((s->flags"),
     ("cut-spares-waits", "loop/stop.c", "        return nest__wait_again(s);\n", "        return NULL;\n"),
     ("stop-not-told-in-actions", "loop/stop.c", "        nest__event(s, NEST__EVENT_DRAIN);\n    } else if (NEST__TLS", "        ;\n    } else if (NEST__TLS"),
     # -- new clients
