@@ -9,6 +9,7 @@
 #include "requests.c"
 
 const volatile __u32 nest_port = 0;
+const volatile __u32 nest_net = 0;
 const volatile __u32 nest_logs = 0;
 const volatile __u64 nest_magic = 0;
 

@@ -9,6 +9,17 @@
 /* An answer that was sent may leave the queue only a moment later. */
 #define LEAVING_NS 100000000ULL
 
+/* A control group can have processes of several network namespaces, each with this port. */
+INLINE int is_elsewhere(struct bpf_sock_ops *context) {
+    struct tcp_sock *socket;
+    if (!nest_net)
+        return 0;
+    if (!context->sk)
+        return 1;
+    socket = tcp_socket(context->sk);
+    return !socket || ((struct sock *)socket)->__sk_common.skc_net.net->ns.inum != nest_net;
+}
+
 SECTION("sockops")
 int nest_connect(struct bpf_sock_ops *context) {
     __u64 key;
@@ -20,7 +31,8 @@ int nest_connect(struct bpf_sock_ops *context) {
         }
         return 1;
     }
-    if (context->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || context->local_port != nest_port)
+    if (context->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || context->local_port != nest_port ||
+        is_elsewhere(context))
         return 1;
     key = socket_cookie(context);
     fresh.passed = now_coarse();

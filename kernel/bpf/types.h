@@ -260,6 +260,7 @@ struct {
 
 /* Set by the loader before the programs are loaded. */
 extern const volatile __u32 nest_port;
+extern const volatile __u32 nest_net; /* the number of the network namespace; 0: there is one */
 extern const volatile __u32 nest_logs;
 extern const volatile __u64 nest_magic;
 
@@ -276,10 +277,23 @@ typedef struct {
     long long counter;
 } KERNEL atomic64_t;
 
+struct ns_common {
+    unsigned int inum;
+} KERNEL;
+
+struct net {
+    struct ns_common ns;
+} KERNEL;
+
+typedef struct {
+    struct net *net;
+} KERNEL possible_net_t;
+
 struct sock_common {
     __u32 skc_daddr;
     __u16 skc_dport;
     unsigned short skc_family;
+    possible_net_t skc_net;
     struct in6_addr skc_v6_daddr;
     atomic64_t skc_cookie;
 } KERNEL;

@@ -7,11 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
+use crate::process;
 
-/// A control group of ours. Removed when dropped, if no process is in it.
+/// The server's control group. One that was made here is removed when dropped, if no process is in it.
 pub struct Group {
     own: PathBuf,
-    before: PathBuf,
+    /// The group in which nest runs, if the server's was made.
+    before: Option<PathBuf>,
 }
 
 /// Where cgroup2 is mounted.
@@ -25,14 +27,16 @@ pub fn mounted() -> Option<PathBuf> {
 }
 
 impl Group {
+    /// The group of a server that runs: its folder.
+    pub fn of(own: PathBuf) -> Self {
+        Group { own, before: None }
+    }
+
     /// Makes the group below the one in which nest runs. Removes groups that earlier runs left empty.
     pub fn create(port: u16) -> Result<Self, Failure> {
         let missing = || Failure::Missing(vec!["cgroup2 is not mounted".to_owned()]);
         let mount = mounted().ok_or_else(missing)?;
-        let groups = fs::read_to_string("/proc/self/cgroup")
-            .map_err(|e| Failure::io("cannot read /proc/self/cgroup", &e))?;
-        let path = groups.lines().find_map(|line| line.strip_prefix("0::/"));
-        let before = mount.join(path.ok_or_else(missing)?);
+        let before = mount.join(process::group("self").ok_or_else(missing)?);
         let prefix = format!("nest-accelerate-{port}-");
         for old in fs::read_dir(&before).into_iter().flatten().flatten() {
             if old.file_name().to_string_lossy().starts_with(&prefix) {
@@ -42,7 +46,10 @@ impl Group {
         }
         let own = before.join(format!("{prefix}{}", std::process::id()));
         match fs::create_dir(&own) {
-            Ok(()) => Ok(Group { own, before }),
+            Ok(()) => Ok(Group {
+                own,
+                before: Some(before),
+            }),
             Err(error) => Err(Failure::Missing(vec![format!(
                 "no control group can be made in {}: {}",
                 before.display(),
@@ -63,14 +70,21 @@ impl Group {
             fs::write(group.join("cgroup.procs"), &id)
                 .map_err(|e| Failure::io(format!("cannot enter {}", group.display()), &e))
         };
+        let Some(before) = &self.before else {
+            return Ok(work());
+        };
         enter(&self.own)?;
         let result = work();
-        enter(&self.before)?;
+        enter(before)?;
         Ok(result)
     }
 
-    /// The processes in the group.
+    /// The processes that may have the server's connections: those of a group that was made, or all, because
+    /// a server may have moved its processes elsewhere.
     pub fn processes(&self) -> Vec<u32> {
+        if self.before.is_none() {
+            return process::all();
+        }
         let text = fs::read_to_string(self.own.join("cgroup.procs")).unwrap_or_default();
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
@@ -78,6 +92,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.own);
+        if self.before.is_some() {
+            let _ = fs::remove_dir(&self.own);
+        }
     }
 }

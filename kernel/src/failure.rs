@@ -9,6 +9,8 @@ use std::fmt;
 pub enum Failure {
     /// This system cannot do it: what is missing.
     Missing(Vec<String>),
+    /// The kernel cannot answer for a server that runs. A line told why.
+    Unfit,
     /// Something failed.
     Failed(String),
 }
@@ -28,6 +30,7 @@ impl fmt::Display for Failure {
                 "this system cannot answer from the kernel: {}",
                 what.join("; ")
             ),
+            Failure::Unfit => out.write_str("the kernel cannot answer for this server"),
             Failure::Failed(message) => out.write_str(message),
         }
     }

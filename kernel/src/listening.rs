@@ -1,4 +1,4 @@
-//! The addresses at which somebody listens on a port of this network namespace, from /proc/self/net.
+//! The sockets that listen on a port of this network namespace, from /proc/self/net.
 //!
 //! Must not know: why they are asked for.
 
@@ -8,8 +8,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// The state of a listening socket in the tables.
 const LISTEN: &str = "0A";
 
-/// The addresses, IPv4's first. A table that cannot be read has none.
-pub fn addresses(port: u16) -> Vec<SocketAddr> {
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listener {
+    pub address: SocketAddr,
+    pub inode: u64,
+}
+
+/// The sockets, IPv4's first. A table that cannot be read has none.
+pub fn listeners(port: u16) -> Vec<Listener> {
     ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
@@ -18,13 +25,16 @@ pub fn addresses(port: u16) -> Vec<SocketAddr> {
 }
 
 /// Those of a table.
-fn listed(table: &str, port: u16) -> Vec<SocketAddr> {
+fn listed(table: &str, port: u16) -> Vec<Listener> {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (address, at) = fields.get(1)?.rsplit_once(':')?;
         let same = u16::from_str_radix(at, 16).ok()? == port && fields.get(3) == Some(&LISTEN);
-        same.then(|| parse(address))?
-            .map(|ip| SocketAddr::new(ip, port))
+        let ip = same.then(|| parse(address))??;
+        Some(Listener {
+            address: SocketAddr::new(ip, port),
+            inode: fields.get(9)?.parse().ok()?,
+        })
     };
     table.lines().skip(1).filter_map(line).collect()
 }
@@ -54,13 +64,14 @@ mod tests {
         for ip in ["127.0.0.3", "::1"] {
             let listener = TcpListener::bind((ip, 0)).unwrap();
             let address = listener.local_addr().unwrap();
-            assert!(addresses(address.port()).contains(&address), "{address}");
+            let found = listeners(address.port());
+            assert!(found.iter().any(|l| l.address == address && l.inode > 0));
         }
     }
 
     #[test]
     fn lines_of_other_states_and_lines_that_are_none_are_passed_over() {
-        let table = "head\n 0: 0100007F:1F90 00000000:0000 0A 0\n 1: 0200007F:1F90 0100007F:9000 01 0\nx\n 2: zz:1F90 0 0A\n";
+        let table = "head\n 0: 0100007F:1F90 00000000:0000 0A 0 0 0 0 0 7\n 1: 0200007F:1F90 0100007F:9000 01 0\nx\n 2: zz:1F90 0 0A 0 0 0 0 0 7\n";
         assert_eq!(listed(table, 8080).len(), 1);
         assert!(listed(table, 8081).is_empty());
     }

@@ -16,6 +16,8 @@ const OBJECT: &[u8] = include_bytes!("../bpf/accelerate.bpf");
 /// What is chosen before the programs are loaded.
 pub struct Choice {
     pub port: u16,
+    /// The number of the network namespace whose connections count; 0: of any.
+    pub net: u32,
     pub blocks: u32,
     pub logs: bool,
     pub magic: u64,
@@ -66,6 +68,7 @@ impl Loaded {
         let mut loader = EbpfLoader::new();
         loader
             .override_global("nest_port", &port, true)
+            .override_global("nest_net", &choice.net, true)
             .override_global("nest_logs", &logs, true)
             .override_global("nest_magic", &choice.magic, true)
             .map_max_entries("names", choice.blocks)

@@ -26,6 +26,6 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// The access log.
     pub log: Option<PathBuf>,
-    /// The server's command and arguments.
-    pub server: Vec<OsString>,
+    /// The server's command and arguments; none: the server that listens on the port.
+    pub server: Option<Vec<OsString>>,
 }

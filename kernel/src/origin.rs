@@ -35,8 +35,8 @@ impl Origin {
         ];
         let mut stream = connect(&own[0]).or_else(|_| connect(&own[1]));
         if stream.is_err() {
-            for address in listening::addresses(port) {
-                stream = stream.or_else(|_| connect(&address));
+            for listener in listening::listeners(port) {
+                stream = stream.or_else(|_| connect(&listener.address));
             }
         }
         let stream =

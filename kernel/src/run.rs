@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use aya::maps::{MapData, RingBuf};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -28,6 +28,8 @@ use crate::follow::Follow;
 use crate::load::{Choice, Clock, Loaded, Watch};
 use crate::log::Log;
 use crate::options::Options;
+use crate::running::Running;
+use crate::server::Server;
 use crate::shape::{BLOCK, Record};
 use crate::shared::{Phase, Shared, locked};
 use crate::status::Status;
@@ -45,7 +47,11 @@ const TEND: Duration = Duration::from_secs(1);
 /// How long promised answers may take to leave.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// Runs the server with the kernel in front of it. Returns how the server ended. `say` prints a line.
+/// Why the kernel answers no more after `--stop`.
+const STOPPED: &str = "it was stopped";
+
+/// Runs the server with the kernel in front of it, and returns how the server ended. Or puts the kernel in
+/// front of the one that runs, until it ends or nest is stopped. `say` prints a line.
 pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, Failure> {
     let missing = probe::missing();
     if !missing.is_empty() {
@@ -62,11 +68,19 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
     let mut loaded = Loaded::load(&Choice {
         port: options.port,
+        net: network(),
         blocks,
         logs: log.is_some(),
         magic: random()?,
     })?;
-    let group = Group::create(options.port)?;
+    let found = match options.server {
+        Some(_) => None,
+        None => Some(Running::find(options.port)?),
+    };
+    let group = match &found {
+        Some(running) => Group::of(running.group.clone()),
+        None => Group::create(options.port)?,
+    };
     let opened = group.open();
     loaded.attach(&opened.map_err(|e| Failure::io("cannot open the control group", &e))?)?;
     let follow = Follow::new();
@@ -87,10 +101,16 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         told: Phase::Waits,
         say,
     };
-    let mut child = server::start(&options.server, &group)?;
+    let mut server = match found {
+        Some(running) => {
+            say(&format!("port {} is that of {running}", options.port));
+            Server::Found(running)
+        }
+        None => server::start(options.server.as_deref().unwrap_or_default(), &group)?,
+    };
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| filler::work(&shared, &group, ring));
-        let ended = keeper.keep(&mut child, &mut control, exporter.as_mut(), &signals);
+        let ended = keeper.keep(&mut server, &mut control, exporter.as_mut(), &signals);
         shared.ended.store(true, Ordering::SeqCst);
         ended
     });
@@ -104,6 +124,12 @@ fn random() -> Result<u64, Failure> {
     let read = fs::File::open("/dev/urandom").and_then(|mut f| f.read_exact(&mut bytes));
     read.map_err(|e| Failure::io("cannot read /dev/urandom", &e))?;
     Ok(u64::from_ne_bytes(bytes))
+}
+
+/// The number of the network namespace in which nest runs; 0 if the system has no such thing.
+fn network() -> u32 {
+    let number = fs::metadata("/proc/self/ns/net").map(|namespace| namespace.ino());
+    number.ok().and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
 }
 
 /// The signals that arrive.
@@ -138,27 +164,39 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    /// Serves until the server ends.
+    /// Serves until the server ends, or, in front of one that was found, until nest is stopped.
     fn keep(
         &mut self,
-        child: &mut Child,
+        server: &mut Server,
         control: &mut Control,
         mut exporter: Option<&mut Exporter>,
         signals: &Receiver<i32>,
     ) -> Result<ExitStatus, Failure> {
         let changes = locked(&self.shared.follow).events();
         loop {
-            let ended = child.try_wait();
-            if let Some(status) = ended.map_err(|e| Failure::io("cannot wait", &e))? {
+            if let Some(status) = server.ended()? {
+                if let Server::Found(running) = server {
+                    (self.say)(&format!("{running} has ended"));
+                }
                 return Ok(status);
             }
             self.tell();
+            if let (Phase::Off(reason), Server::Found(_)) = (&self.told, &*server) {
+                return match reason.as_str() {
+                    STOPPED => Ok(ExitStatus::default()),
+                    _ => Err(Failure::Unfit),
+                };
+            }
             if let Err(reason) = self.turn() {
                 self.shared.enter(Phase::Off(reason));
                 self.release();
             }
             if let Some(signal) = signals.try_iter().find(|signal| *signal != SIGCHLD) {
-                self.forward(signal, child)?;
+                let ends = [SIGINT, SIGQUIT, SIGTERM].contains(&signal);
+                if ends && matches!(server, Server::Found(_)) {
+                    return Ok(ExitStatus::default());
+                }
+                self.forward(signal, server)?;
             }
             let say = self.say;
             control.serve(|question| self.answer(question), say);
@@ -180,9 +218,15 @@ impl Keeper<'_> {
 
     /// Says once what became of the server's examination.
     fn tell(&mut self) {
-        let phase = self.shared.phase();
+        let mut phase = self.shared.phase();
         if phase == self.told {
             return;
+        }
+        if phase == Phase::On && self.watch.counts().first() == Some(&0) {
+            let elsewhere = "its connections are not those of its control group, which happens if another \
+                process opened its sockets";
+            self.shared.enter(Phase::Off(elsewhere.to_owned()));
+            phase = self.shared.phase();
         }
         match &phase {
             Phase::Off(reason) => {
@@ -229,7 +273,7 @@ impl Keeper<'_> {
     }
 
     /// Passes a signal on to the server. After SIGHUP everything may be different.
-    fn forward(&mut self, signal: i32, child: &Child) -> Result<(), Failure> {
+    fn forward(&mut self, signal: i32, server: &Server) -> Result<(), Failure> {
         if signal == SIGHUP {
             locked(&self.shared.cache)
                 .clear()
@@ -238,17 +282,13 @@ impl Keeper<'_> {
                 log.reopen()?;
             }
         }
-        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
-            // It may have ended meanwhile.
-            let _ = kill_process(process, signal);
-        }
+        server.signal(signal);
         Ok(())
     }
 
     fn answer(&mut self, question: Question) -> String {
         if question == Question::Stop {
-            self.shared.enter(Phase::Off("it was stopped".to_owned()));
+            self.shared.enter(Phase::Off(STOPPED.to_owned()));
             self.tell();
             return "stopped\n".to_owned();
         }

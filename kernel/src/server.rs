@@ -1,16 +1,20 @@
-//! The server as a process: started in its group, asked whether it reads without blocking.
+//! The server as a process: started in its group or found, asked whether it reads without blocking.
 //!
 //! Must not know: what is answered for it.
 
 use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cgroup::Group;
 use crate::failure::Failure;
 use crate::origin::Origin;
+use crate::process;
+use crate::running::Running;
 
 /// So long the server may take to listen.
 const START: Duration = Duration::from_secs(60);
@@ -18,13 +22,48 @@ const START: Duration = Duration::from_secs(60);
 /// The bit of a file's flags that says that reads do not block.
 const NONBLOCK: u32 = 0o4000;
 
+/// The server.
+pub enum Server {
+    /// It is a child of nest.
+    Started(Child),
+    /// It ran before nest, and goes on when nest ends.
+    Found(Running),
+}
+
+impl Server {
+    /// How it ended, if it did. Of one that was found nest does not see how.
+    pub fn ended(&mut self) -> Result<Option<ExitStatus>, Failure> {
+        match self {
+            Server::Started(child) => {
+                let ended = child.try_wait();
+                ended.map_err(|e| Failure::io("cannot wait", &e))
+            }
+            Server::Found(running) => Ok((!running.lasts()).then(ExitStatus::default)),
+        }
+    }
+
+    /// Passes a signal on to a child, which may have ended meanwhile. One that was found gets
+    /// its signals from others.
+    pub fn signal(&self, signal: i32) {
+        let Server::Started(child) = self else {
+            return;
+        };
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let (Some(process), Some(signal)) = (process, Signal::from_named_raw(signal)) {
+            let _ = kill_process(process, signal);
+        }
+    }
+}
+
 /// Starts the server as a process of the group.
-pub fn start(command: &[OsString], group: &Group) -> Result<Child, Failure> {
+pub fn start(command: &[OsString], group: &Group) -> Result<Server, Failure> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(Failure::Failed("the server's command is empty".to_owned()));
     };
     let spawned = group.inside(|| Command::new(program).args(arguments).spawn())?;
-    spawned.map_err(|e| Failure::io(format!("cannot run {}", program.to_string_lossy()), &e))
+    spawned
+        .map(Server::Started)
+        .map_err(|e| Failure::io(format!("cannot run {}", program.to_string_lossy()), &e))
 }
 
 /// Waits until the server answers, and finds out whether the kernel may answer in its place. After a
@@ -92,24 +131,16 @@ struct Holder {
     rings: bool,
 }
 
-/// How a process of the group has the socket open.
+/// How a process of the server has the socket open.
 fn holder(inode: u64, group: &Group) -> Option<Holder> {
-    let wanted = format!("socket:[{inode}]");
-    group.processes().iter().find_map(|process| {
-        let files = fs::read_dir(format!("/proc/{process}/fd")).ok()?;
-        let links: Vec<(OsString, String)> = files
-            .flatten()
-            .filter_map(|file| {
-                let link = fs::read_link(file.path()).ok()?;
-                Some((file.file_name(), link.to_string_lossy().into_owned()))
-            })
-            .collect();
+    let wanted = process::socket(inode);
+    group.processes().iter().find_map(|id| {
+        let links = process::descriptors(*id);
         let (number, _) = links.iter().find(|(_, link)| *link == wanted)?;
-        let number = number.to_string_lossy();
         let rings = links
             .iter()
             .any(|(_, link)| link == "anon_inode:[io_uring]");
-        let info = fs::read_to_string(format!("/proc/{process}/fdinfo/{number}")).ok()?;
+        let info = fs::read_to_string(format!("/proc/{id}/fdinfo/{number}")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
         Some(Holder { flags, rings })

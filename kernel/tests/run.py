@@ -26,6 +26,7 @@ import fuzz
 import servers
 from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
                          until)
+from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
 
@@ -511,8 +512,8 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, blocking, rings,
-         refused, told, exported, exhausted, segments, conversations, others]
+TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
+         neighbour, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
 
 
 def main():

@@ -18,18 +18,18 @@ const UNAVAILABLE: u8 = 69;
 pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
     let default = || PathBuf::from(format!("/run/nest-accelerate-{}.sock", args.port));
     let state = args.state.clone().unwrap_or_else(default);
-    let running = args.root.is_none() && args.hosts.is_empty() && args.server.is_empty();
+    let served = args.attach || !args.server.is_empty();
+    let running = args.root.is_none() && args.hosts.is_empty() && !served;
     let address = match args.metrics {
         Some(None) if !running || args.log.is_some() => {
             return Err(Failure::Usage(
                 "--metrics without an address asks a running one: give only --port and --state with it".to_owned(),
             ));
         }
-        Some(Some(_))
-            if (args.root.is_none() && args.hosts.is_empty()) || args.server.is_empty() =>
-        {
+        Some(Some(_)) if (args.root.is_none() && args.hosts.is_empty()) || !served => {
             return Err(Failure::Usage(
-                "--metrics ADDRESS is for the start: give --root DIR or --host, and the server after --"
+                "--metrics ADDRESS is for the start: give --root DIR or --host, and --attach or the server \
+                after --"
                     .to_owned(),
             ));
         }
@@ -55,11 +55,11 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         state,
         metrics: address,
         log: args.log.clone(),
-        server: args.server.clone(),
+        server: (!args.attach).then(|| args.server.clone()),
     };
     match nest_kernel::accelerate(&options, &|line| term::note(line)) {
         Ok(ended) => Ok(ExitCode::from(nest_kernel::exit_status(ended))),
-        Err(failure @ nest_kernel::Failure::Missing(_)) => {
+        Err(failure @ (nest_kernel::Failure::Missing(_) | nest_kernel::Failure::Unfit)) => {
             term::say(format_args!("{ERROR}error:{ERROR:#} {failure}\n"));
             Ok(ExitCode::from(UNAVAILABLE))
         }

@@ -153,12 +153,13 @@ pub enum Command {
     Condition(Condition),
     /// Answer small static files from inside the kernel, in front of a server
     ///
-    /// Starts the server, which need not know. Programs in the kernel answer GET and HEAD of small plain
+    /// Starts the server, which need not know, or takes one that runs. Programs in the kernel answer GET and HEAD of small plain
     /// files with the server's own answers; the server gets everything else on the same connection.
     #[command(after_help = "Example:\n  \
         nest accelerate --port 80 --root /srv/www -- nginx -g 'daemon off;'\n  \
+        nest accelerate --port 80 --root /srv/www --attach\n  \
         nest accelerate --port 80 --status\n\n\
-        Exit status: that of the server; 2 wrong usage, 69 this system cannot do it")]
+        Exit status: that of the server, or 0 with --attach; 2 wrong usage, 69 this system or this server cannot do it")]
     Accelerate(Accelerate),
     /// Show what a running server does
     ///
@@ -504,17 +505,20 @@ pub struct Accelerate {
     /// The Unix socket that answers --status, --metrics and --stop [default: /run/nest-accelerate-PORT.sock]
     #[arg(long, value_name = "SOCKET")]
     pub state: Option<PathBuf>,
+    /// Take the server that listens on the port already. It goes on when nest ends
+    #[arg(long, conflicts_with = "server")]
+    pub attach: bool,
     /// Print what a running one does
-    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server", "metrics", "stop"])]
+    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "attach", "server", "metrics", "stop"])]
     pub status: bool,
     /// Tell the counts over HTTP at ADDRESS, for Prometheus. Without it, print those of a running one
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, conflicts_with = "stop")]
     pub metrics: Option<Option<std::net::SocketAddr>>,
     /// Let the server answer everything from now on; no connection ends
-    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "server"])]
+    #[arg(long, conflicts_with_all = ["root", "hosts", "log", "attach", "server"])]
     pub stop: bool,
     /// The server and its arguments, after --
-    #[arg(last = true, value_name = "SERVER", required_unless_present_any = ["status", "metrics", "stop"])]
+    #[arg(last = true, value_name = "SERVER", required_unless_present_any = ["attach", "status", "metrics", "stop"])]
     pub server: Vec<OsString>,
 }
 
