@@ -212,6 +212,18 @@ bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name) {
     return true;
 }
 
+bool nest__ring_poll_again(uint32_t events, uint64_t name, uint64_t own) {
+    struct nest__sqe *sqe = nest__ring_submit(NEST__SQE_POLL_REMOVE, -1, own);
+    if (sqe == NULL) {
+        return false;
+    }
+    sqe->address = name;
+    sqe->how = events;
+    sqe->length = NEST__SQE_UPDATE | NEST__SQE_MULTI;
+    sqe->flags = NEST__SQE_SILENT;
+    return true;
+}
+
 struct msghdr *nest__ring_message(void) {
     if (ring.messages == RING_MESSAGES) {
         nest__ring_enter(false);

@@ -61,16 +61,21 @@ static struct {
 static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t what) {
     const uint8_t all = URING_POLL_IN | URING_POLL_OUT;
     uint64_t name = nest__name_of(s, chan, NEST__OP_WATCH);
-    if ((chan->io & URING_POLL) != 0) {
-        if ((chan->io & all) != what && (chan->io & URING_CANCEL) == 0) {
-            nest__ring_cancel(name, URING_NAMELESS);
-            chan->io |= URING_CANCEL; /* then it is asked for again */
-        }
-        return true;
-    }
     uint32_t errors = nest__further_is(1) ? POLLRDHUP : 0;
     uint32_t events = ((what & URING_POLL_IN) != 0 ? POLLIN : 0u) |
                       ((what & URING_POLL_OUT) != 0 ? POLLOUT : 0u) | (what == 0 ? errors : 0u);
+    if ((chan->io & URING_POLL) != 0) {
+        if ((chan->io & URING_CANCEL) != 0) {
+            return true; /* then it is asked for again */
+        }
+        if ((chan->io & all) != what) {
+            nest__ring_cancel(name, URING_NAMELESS);
+            chan->io |= URING_CANCEL;
+            return true;
+        }
+        /* An error that was told when nobody awaited it is not told by itself again. */
+        return what != 0 || nest__ring_poll_again(events, name, URING_NAMELESS);
+    }
     int fd = nest__chan_descriptor(chan, what == URING_POLL_OUT);
     if (!nest__ring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
         return false;

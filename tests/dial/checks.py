@@ -277,6 +277,11 @@ def ends(server, other, _):
             expect(all_of(connection) in (None, b'', b'wait\n'), 'it was not closed')
             if command != 'RELAY 20000':
                 until('END', lambda: server.said().count('the client is gone') > said, LIMIT)
+    said = server.said().count('the client is gone')
+    with dialled(server, other) as (client, connection):    # the end comes before it is minded
+        client.send(b'SAY wait\nSLEEP 300\nMIND\nSLEEP 20000\n')
+        client.half_close()
+        until('END', lambda: server.said().count('the client is gone') > said, LIMIT / 2)
     with dialled(server, other) as (client, connection):
         client.send(b'SAY wait\nLINE 100\n')
         client.half_close()
