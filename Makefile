@@ -7,6 +7,8 @@
 #   make install [PREFIX=/usr/local] [DESTDIR=]
 #   make bench [BENCH='--only …']   the compiler's time; servers beside those of others
 #   make bench-matching [BENCH=…]   what nest matches with beside re2c, Ragel and others
+#   make experiments [EXPERIMENTS=…]   those of all four documents again, and the page about them; root
+#                                   for the last. --quick: seconds each; --page-only: the page alone
 #   make experiments-conditioning [EXPERIMENTS='--quick --only …']   the paper's experiments again
 #   make experiments-nest [EXPERIMENTS=…]   the thesis's experiments again
 #   make experiments-nserver [EXPERIMENTS=…]   those of the N-Server's paper
@@ -31,7 +33,7 @@ CARGO = cargo
 # What `make check` passes on from its command line.
 SAMPLE = $(if $(SEED),--seed '$(SEED)') $(if $(SHARD),--shard '$(SHARD)')
 
-.PHONY: demo check check-all install bench bench-matching experiments-conditioning experiments-nest experiments-nserver experiments-kernel layers fuzz fuzz-kernel clean
+.PHONY: demo check check-all install bench bench-matching experiments experiments-conditioning experiments-nest experiments-nserver experiments-kernel layers fuzz fuzz-kernel clean
 
 demo:
 	@scripts/setup demo
@@ -54,6 +56,13 @@ bench:
 
 bench-matching:
 	@$(CARGO) xtask bench-matching $(BENCH)
+
+experiments:
+ifeq ($(filter --page-only --check,$(EXPERIMENTS)),)
+	@scripts/setup experiments
+	@$(CARGO) build --release --quiet
+endif
+	@$(SYSTEM_PYTHON) experiments/all.py $(EXPERIMENTS)
 
 experiments-conditioning:
 	@scripts/setup experiments

@@ -51,9 +51,9 @@ def table(head, rows):
     return out + [f'| {" | ".join(map(number, row))} |' for row in rows]
 
 
-def section(found, source):
+def section(found, source, mark='##'):
     """Lines of a section; `source` is the document that is repeated."""
-    out = ['', f'## {found["title"]}', '', f'**{source}.** {found["paper"]}', '', f'**Here.** {found["method"]}', '']
+    out = ['', f'{mark} {found["title"]}', '', f'**{source}.** {found["paper"]}', '', f'**Here.** {found["method"]}', '']
     for plot in found.get('plots', []):
         out += [f'![{plot["title"]}](plots/{plot["file"]}.svg)', '']
     for one in found.get('tables', []):
@@ -66,10 +66,14 @@ def section(found, source):
                   f'after; `{run["command"]}`.*']
 
 
+def about(record):
+    """The line about the machine and the run."""
+    return f'**The machine.** {record["machine"]}; {record["versions"]}. Commit {record["commit"]}. {record["note"]}'
+
+
 def text(record, order, introduction, source):
     """The page; `order` are the names of its sections."""
-    out = [introduction, f'**The machine.** {record["machine"]}; {record["versions"]}. Commit {record["commit"]}. '
-           f'{record["note"]}']
+    out = [introduction, about(record)]
     for name in order:
         if name in record['sections']:
             out += section(record['sections'][name], source)

@@ -1,8 +1,18 @@
-"""What the report says before its sections, and the programs whose versions it names."""
+"""What the report says before its sections, the tables and figures that it repeats, and the programs whose versions it names."""
 
 SOURCE = 'The paper'
 PROGRAMS = ((['nginx', '-v'], r'nginx/\S+', '{}'), (['apache2', '-v'], r'Apache/\S+', '{}'),
             (['wrk', '-v'], r'wrk \S+', '{}'), (['slowhttptest', '-h'], r'version (\S+)', 'slowhttptest {}'))
+DOCUMENT = 'Connection Conditioning: Architecture-Independent Support for Simple, Robust Servers (Park and Pai, NSDI 2006)'
+NEEDS = ''    # beside what is installed
+# What the document calls it, what it shows, and the experiment that repeats it or a sentence that says why none does.
+ITEMS = (('Table 1', 'sizes of the code', 'sizes', ''), ('Figure 4', 'one file, answers a second', 'files', ''),
+         ('Figure 5', 'one file, throughput', 'files', ''), ('Figure 6', 'sets of files', 'sets', ''),
+         ('Figure 7', 'sets of files', 'sets', ''),
+         ('Figure 8', 'chained filters, latency', 'filters', ''), ('Figure 9', 'chained filters, throughput', 'filters', ''),
+         ('Figure 10', 'incomplete connections', 'incomplete', ''), ('Figure 11', 'a rare client beside heavy ones', 'rare', ''),
+         ('Figure 12', 'idle persistent connections', 'persistent', ''), ('not in it', 'slowhttptest', 'slowhttptest', ''),
+         ('sections 4.2, 5.2', 'the beck attack', 'beck', ''))
 INTRODUCTION = '''# The experiments of the paper, on today's servers
 
 [`experiments/conditioning.py`](conditioning.py) writes this page and its plots; `make experiments-conditioning` repeats it.

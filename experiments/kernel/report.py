@@ -1,9 +1,17 @@
-"""What the report says before its sections, and the programs whose versions it names."""
+"""What the report says before its sections, the tables and figures that it repeats, and the programs whose versions it names."""
 
 SOURCE = 'The document'
 PROGRAMS = ((['nginx', '-v'], r'nginx/\S+', '{}'), (['apache2', '-v'], r'Apache/\S+', '{}'),
             (['lighttpd', '-v'], r'lighttpd/\S+', '{}'), (['h2o', '--version'], r'h2o version (\S+)', 'h2o {}'),
             (['wrk', '-v'], r'wrk (\S+)', 'wrk {}'))
+DOCUMENT = 'High performance kernel mode web server for Windows (Bo Brantén, 2005)'
+NEEDS = ', as root'    # beside what is installed
+# What the document calls it, what it shows, and the experiment that repeats it or a sentence that says why none does.
+ITEMS = (('section 5.2', 'requests and throughput by size of the file', 'sizes', ''),
+         ('section 5.2', 'one request a connection', 'closing', ''),
+         ('section 5.2', 'links of 10, 100 and 1000 Mb/s', 'links', ''),
+         ('section 5.1.1', 'idle connections', 'idle', ''), ('section 5.1.1', 'overload', 'many', ''),
+         ('section 5.2', 'a filter that looks at files', 'filtered', ''))
 INTRODUCTION = '''# The measurements of the kernel mode web server, on today's kernel
 
 [`experiments/kernel.py`](kernel.py) writes this page and its plots; `make experiments-kernel` repeats it. The measurements are those of

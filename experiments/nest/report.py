@@ -1,10 +1,20 @@
-"""What the report says before its sections, and the programs whose versions it names."""
+"""What the report says before its sections, the tables and figures that it repeats, and the programs whose versions it names."""
 
 SOURCE = 'The thesis'
 PROGRAMS = ((['nginx', '-v'], r'nginx/\S+', '{}'), (['apache2', '-v'], r'Apache/\S+', '{}'),
             (['lighttpd', '-v'], r'lighttpd/\S+', '{}'), (['h2o', '--version'], r'h2o version (\S+)', 'h2o {}'),
             (['mini_httpd', '-V'], r'mini_httpd/\S+', '{}'), (['httperf', '--version'], r'httperf-\S+', '{}'),
             (['flex', '--version'], r'flex \S+', '{}'))
+DOCUMENT = 'Automatic Generation of Network Servers (Kelly Wilson, thesis, 2005)'
+NEEDS = ''    # beside what is installed
+# What the document calls it, what it shows, and the experiment that repeats it or a sentence that says why none does.
+ITEMS = (('Figure 5.1', 'times of connections, model process', 'process', ''),
+         ('Table 5.1', 'errors, model process', 'process', ''),
+         ('Figure 5.2', 'times of connections, model event', 'event', ''),
+         ('Table 5.2', 'errors, model event', 'event', ''),
+         ('Figure 5.3', 'times of connections, model thread', 'thread', ''),
+         ('Table 5.3', 'errors, model thread', 'thread', ''),
+         ('an open question', 'whether Lex would match faster than libpcre', 'matching', ''))
 INTRODUCTION = '''# The experiments of the thesis, on today's servers
 
 [`experiments/nest.py`](nest.py) writes this page and its plots; `make experiments-nest` repeats it. The experiments are those of

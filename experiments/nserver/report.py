@@ -1,8 +1,17 @@
-"""What the report says before its sections, and the programs whose versions it names."""
+"""What the report says before its sections, the tables and figures that it repeats, and the programs whose versions it names."""
 
 SOURCE = 'The paper'
 PROGRAMS = ((['nginx', '-v'], r'nginx/\S+', '{}'), (['apache2', '-v'], r'Apache/\S+', '{}'),
             (['h2o', '--version'], r'h2o version (\S+)', 'h2o {}'))
+DOCUMENT = 'Using Generative Design Patterns to Develop Network Server Applications (Guo, Schaeffer, Szafron, Earl)'
+NEEDS = ''    # beside what is installed
+# What the document calls it, what it shows, and the experiment that repeats it or a sentence that says why none does.
+ITEMS = (('Table 1', 'options of the web server', None, 'Nothing is measured; [as a specification](../examples/web/cops-http.nest).'),
+         ('Table 3', 'lines of the web server', None, 'Nothing is measured; [counted](../examples/web/README.md).'),
+         ('Table 4', 'lines of the FTP server', None, 'Nothing is measured; [counted](../examples/ftp/README.md).'),
+         ('Figure 3', 'throughput', 'fairness', ''), ('Figure 4', 'fairness', 'fairness', ''),
+         ('Figure 5', 'two classes of clients by their quotas', 'classes', ''),
+         ('Figure 6', 'response times with and without overload control', 'overload', ''))
 INTRODUCTION = '''# The experiments of the N-Server, on today's servers
 
 [`experiments/nserver.py`](nserver.py) writes this page and its plots; `make experiments-nserver` repeats it. The experiments are those of

@@ -8,12 +8,10 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send,
-    socket_with, sockopt,
-};
+use rustix::net::sockopt;
 
 use crate::expect::{Place, Taken, literal};
+use crate::link::{Link, said};
 use crate::talk::Talk;
 use crate::trouble::{Kind, Trouble};
 
@@ -46,7 +44,7 @@ pub struct Client {
     pub state: State,
     /// Whether a part of the bytes is held back for a while.
     pub held: bool,
-    fd: Option<OwnedFd>,
+    link: Option<Link>,
     number: u64,
     place: Place,
     out: Vec<u8>,
@@ -75,7 +73,7 @@ impl Client {
             sent_at: 0,
             state: State::Rest,
             held: false,
-            fd: None,
+            link: None,
             number: number as u64,
             place: Place::default(),
             out: Vec::new(),
@@ -86,12 +84,12 @@ impl Client {
 
     /// Whether there is a connection.
     pub fn connected(&self) -> bool {
-        self.fd.is_some()
+        self.link.is_some()
     }
 
     /// Closes the connection.
     pub fn close(&mut self) {
-        self.fd = None;
+        self.link = None;
         self.state = State::Rest;
         self.held = false;
         self.due.clear();
@@ -107,30 +105,20 @@ impl Client {
         from: Option<Ipv4Addr>,
         poll: &OwnedFd,
     ) -> Result<(), Trouble> {
-        let refused = |e: Errno| {
-            let text = std::io::Error::from(e).to_string();
-            let text = text.split(" (os error").next().unwrap_or_default();
-            Trouble::from(Kind::Refused(text.to_owned()))
-        };
+        let refused = |e: Errno| Trouble::from(Kind::Refused(said(e)));
         self.close();
         (self.talk, self.asked, self.answered) = (talk, 0, 0);
         self.place.begin();
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None);
-        let fd = fd.map_err(refused)?;
-        sockopt::set_tcp_nodelay(&fd, true).map_err(refused)?;
-        if let Some(from) = from {
-            sockopt::set_socket_reuseaddr(&fd, true).map_err(refused)?;
-            bind(&fd, &SocketAddrV4::new(from, 0)).map_err(refused)?;
-        }
-        self.state = match connect(&fd, &to) {
-            Ok(()) => State::Answers,
-            Err(Errno::INPROGRESS) => State::Connecting,
-            Err(e) => return Err(refused(e)),
+        let (link, exists) = Link::open(to, from, None).map_err(refused)?;
+        self.state = if exists {
+            State::Answers
+        } else {
+            State::Connecting
         };
-        self.writes = self.state == State::Connecting;
-        epoll::add(poll, &fd, EventData::new_u64(self.number), self.flags()).map_err(refused)?;
-        self.fd = Some(fd);
+        self.writes = !exists;
+        let data = EventData::new_u64(self.number);
+        epoll::add(poll, link.fd(), data, self.flags()).map_err(refused)?;
+        self.link = Some(link);
         Ok(())
     }
 
@@ -163,12 +151,14 @@ impl Client {
         }
         self.sent_at = now;
         let end = self.out.len().min(self.sent.saturating_add(most));
-        let Some(fd) = &self.fd else { return Ok(()) };
+        let Some(link) = &mut self.link else {
+            return Ok(());
+        };
         if self.state == State::Connecting {
             return Ok(());
         }
         while self.sent < end {
-            match send(fd, &self.out[self.sent..end], SendFlags::NOSIGNAL) {
+            match link.send(&self.out[self.sent..end]) {
                 Ok(n) => self.sent += n,
                 Err(Errno::AGAIN) => return self.watch(true, poll),
                 Err(Errno::INTR) => {}
@@ -188,8 +178,15 @@ impl Client {
             return Ok(());
         }
         self.writes = writes;
-        let Some(fd) = &self.fd else { return Ok(()) };
-        let changed = epoll::modify(poll, fd, EventData::new_u64(self.number), self.flags());
+        let Some(link) = &self.link else {
+            return Ok(());
+        };
+        let changed = epoll::modify(
+            poll,
+            link.fd(),
+            EventData::new_u64(self.number),
+            self.flags(),
+        );
         changed.map_err(|e| Kind::Own(format!("epoll: {e}")).into())
     }
 
@@ -202,20 +199,18 @@ impl Client {
         now: u64,
         poll: &OwnedFd,
     ) -> Result<Came, Trouble> {
-        let Some(fd) = &self.fd else {
+        let Some(link) = &self.link else {
             return Ok(Came::Nothing);
         };
         if self.state == State::Connecting {
-            match sockopt::socket_error(fd) {
+            match sockopt::socket_error(link.fd()) {
                 Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
                     self.state = State::Answers;
                     self.held = false;
                     self.flush(usize::MAX, now, poll)?;
                 }
                 Ok(Err(e)) | Err(e) => {
-                    let text = std::io::Error::from(e).to_string();
-                    let text = text.split(" (os error").next().unwrap_or_default();
-                    return Err(Kind::Refused(text.to_owned()).into());
+                    return Err(Kind::Refused(said(e)).into());
                 }
                 Ok(Ok(())) => return Ok(Came::Nothing),
             }
@@ -229,11 +224,11 @@ impl Client {
     }
 
     fn receive(&mut self, talk: &Talk, buffer: &mut [u8]) -> Result<Came, Trouble> {
-        let Some(fd) = &self.fd else {
+        let Some(link) = &mut self.link else {
             return Ok(Came::Nothing);
         };
-        let n = match recv(fd, &mut *buffer, RecvFlags::empty()) {
-            Ok((n, _)) => n,
+        let n = match link.receive(buffer) {
+            Ok(n) => n,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Came::Nothing),
             Err(Errno::CONNRESET) => return Err(self.trouble(Kind::Reset, talk)),
             Err(e) => return Err(self.trouble(Kind::Own(format!("receiving: {e}")), talk)),

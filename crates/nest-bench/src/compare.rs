@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::crowd::Crowded;
 use crate::cut::Cut;
 
 /// The figures of a server in one round.
@@ -44,6 +45,12 @@ pub struct Entry {
     /// At constant rates, the lowest first.
     #[serde(default)]
     pub loads: Vec<Loaded>,
+    /// The same rounds without slow and hostile clients, if there are any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calm: Vec<Sample>,
+    /// What slow and hostile clients came to in all rounds.
+    #[serde(default)]
+    pub crowd: Crowded,
 }
 
 /// A server at a constant rate.

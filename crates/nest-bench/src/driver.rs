@@ -6,6 +6,7 @@
 use std::collections::{BinaryHeap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
@@ -17,7 +18,9 @@ use rustix::time::{
 };
 
 use crate::client::{Came, Client, State};
+use crate::crowd::{self, Crowd, Crowded, Scene};
 use crate::idle::Idle;
+use crate::link::source;
 use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;
 use crate::trouble::{Kind, Trouble};
@@ -34,6 +37,10 @@ pub struct Load<'a> {
     pub clients: usize,
     /// The number of further clients, which connect first and say nothing.
     pub idle: usize,
+    /// Slow and hostile clients beside those that are measured.
+    pub crowd: Crowd<'a>,
+    /// From how many addresses clients come, if the server is on the loopback.
+    pub sources: u32,
     /// Whether conversations go on over the same connection where they may.
     pub keep: bool,
     /// How many requests a client sends before their answers have come.
@@ -85,14 +92,16 @@ pub struct Measured {
     pub latency: Histogram<u64>,
     /// Requests of each client.
     pub shares: Vec<u64>,
+    /// What slow and hostile clients came to.
+    pub crowd: Crowded,
     /// How much of the time the driver was busy, or waited for a core.
     pub driver: Driver,
     /// What was answered otherwise; only of a lenient load.
     pub otherwise: Vec<Trouble>,
 }
 
-/// Sources for connections, so that ports do not run out.
-const SOURCES: u8 = 64;
+/// The addresses of clients begin here.
+const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const BUFFER: usize = 1 << 16;
 const TICK: u64 = 100_000_000;
 /// How long the second piece of a message is held back, in nanoseconds.
@@ -130,7 +139,7 @@ struct Run<'a, 'b> {
     /// Whether a conversation was drawn, or is not drawn any more.
     known: Vec<bool>,
     random: u64,
-    source: u8,
+    source: u32,
     /// Of a closed loop: nobody begins any more.
     over: bool,
     schedule: Schedule,
@@ -178,11 +187,28 @@ pub fn drive(
             seconds: 0.0,
             latency,
             shares: vec![0; load.clients],
+            crowd: Crowded::default(),
             driver: Driver::default(),
             otherwise: Vec::new(),
         },
     };
-    run.whole(watch)?;
+    let stop = AtomicBool::new(false);
+    let scene = Scene {
+        to: load.to,
+        talks: load.talks,
+        sources: load.sources,
+        seed: load.seed,
+        crowd: load.crowd,
+    };
+    std::thread::scope(|scope| {
+        let crowd = (!load.crowd.is_empty()).then(|| scope.spawn(|| crowd::play(scene, &stop)));
+        let whole = run.whole(watch);
+        stop.store(true, Ordering::Relaxed);
+        if let Some(Ok(crowded)) = crowd.map(std::thread::ScopedJoinHandle::join) {
+            run.result.crowd = crowded;
+        }
+        whole
+    })?;
     Ok(run.result)
 }
 
@@ -415,8 +441,8 @@ impl Run<'_, '_> {
                 self.rest.push_back(n);
                 return Ok(());
             };
-            self.source = (self.source + 1) % SOURCES;
-            let from = Ipv4Addr::new(127, 0, 0, 2 + self.source);
+            self.source = self.source.wrapping_add(1);
+            let from = source(SOURCE, self.source, self.load.sources);
             let from = self.load.to.ip().is_loopback().then_some(from);
             self.clients[n].connect(talk, self.load.to, from, &self.poll)?;
             self.opening += usize::from(self.clients[n].state == State::Connecting);

@@ -5,11 +5,14 @@
 
 mod client;
 mod compare;
+mod crowd;
 mod cut;
 mod driver;
 mod expect;
+mod harm;
 mod idle;
 mod learn;
+mod link;
 mod plots;
 mod regress;
 mod report;
@@ -22,9 +25,11 @@ pub use compare::{
     Entry, FORMAT, LIMIT, Loaded, Ratio, Run, Sample, WAITED, best, load_table, median, micro,
     ratio, sentence, steady, table,
 };
+pub use crowd::{Crowd, Crowded};
 pub use cut::{Cut, apply as cut};
 pub use driver::{Load, Measured, Moment, drive};
 pub use expect::{Expect, Piece, Place, Taken, Way, literal};
+pub use harm::harm_table;
 pub use learn::{Answer, form};
 pub use regress::{Change, chance, changes};
 pub use report::html;

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Entry, Run, best, micro, ratio, table};
+use crate::harm::harm_table;
 use crate::plots::{Bar, Line, bars, lines};
 
 const STYLE: &str = "
@@ -82,6 +83,14 @@ pub fn html(run: &Run) -> String {
         let _ = writeln!(text, "<div class=\"note scroll\"><pre>{cut}</pre></div>");
     }
     text.push_str(&figures(&all, &run.servers));
+    let harm = harm_table(&run.servers);
+    if !harm.is_empty() {
+        let _ = writeln!(
+            text,
+            "<h2>Slow and hostile clients</h2>\n<div class=\"scroll\"><pre>{}</pre></div>",
+            escaped(&harm)
+        );
+    }
     key(&mut text, &all);
     let bar = |entry: &&Entry| {
         let costs = || entry.rounds.iter().map(|s| s.cost);
@@ -297,6 +306,7 @@ mod tests {
                     ..Loaded::default()
                 })
                 .collect(),
+            ..Entry::default()
         };
         Run {
             specification: "a<b>.nest".to_owned(),

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use nest_bench::{Expect, Kind, Load, Measured, Pace, Request, Talk, Trouble, drive};
+use nest_bench::{Crowd, Expect, Kind, Load, Measured, Pace, Request, Talk, Trouble, drive};
 
 /// Runs `serve` for each connection, and returns the address.
 fn server(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddrV4 {
@@ -64,6 +64,8 @@ fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
         talks,
         clients: 4,
         idle: 0,
+        crowd: Crowd::default(),
+        sources: 64,
         keep: false,
         pipeline: 1,
         cut: false,
@@ -372,4 +374,91 @@ fn latency_counts_from_the_time_when_a_request_was_due() {
     assert!(at(0.9) > 95.0, "{}", at(0.9));
     assert!(at(0.95) > 145.0, "{}", at(0.95));
     assert!(at(0.99) > 185.0, "{}", at(0.99));
+}
+
+/// Slow clients send bytes one by one, hostile ones stop in the middle or reset; neither counts.
+#[test]
+fn slow_and_hostile_clients_stay_beside_the_others() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (pieces, rejected) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (single, wrong) = (pieces.clone(), rejected.clone());
+    // It closes a connection on which something else than "a\n" comes.
+    let to = server(move |mut client| {
+        let address = match client.peer_addr().unwrap() {
+            SocketAddr::V4(address) => address.ip().octets(),
+            SocketAddr::V6(_) => panic!("not IPv4"),
+        };
+        client.set_nodelay(true).unwrap();
+        let (mut buffer, mut line) = ([0; 64], Vec::new());
+        while let Ok(n @ 1..) = client.read(&mut buffer) {
+            single.fetch_add(usize::from(address[1] == 100 && n == 1), Ordering::SeqCst);
+            line.extend(&buffer[..n]);
+            while line.starts_with(b"a\n") {
+                line.drain(..2);
+                let _ = client.write_all(b"a\n");
+            }
+            if !b"a\n".starts_with(&line) {
+                assert_eq!(address[1], 200, "only hostile clients send garbage");
+                wrong.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+        }
+    });
+    let mut talk = Talk::of(vec![request("a\n", "a\n"), request("a\n", "a\n")], false);
+    talk.again = Some(0);
+    let (talks, garbage) = ([talk], [b"xy".to_vec()]);
+    let mut load = Load {
+        keep: true,
+        measured: Duration::from_millis(700),
+        crowd: Crowd {
+            slow: 2,
+            hostile: 3,
+            garbage: &garbage,
+            whole: false,
+        },
+        ..load(to, &talks)
+    };
+    // However busy the machine is, at some time they have all had their turn.
+    let limit = Instant::now() + Duration::from_secs(50);
+    loop {
+        let measured = run(&load).unwrap();
+        assert!(measured.requests > 0);
+        assert_eq!(measured.shares.len(), 4);
+        assert_eq!(measured.latency.len(), measured.requests);
+        let crowd = measured.crowd;
+        assert_eq!((crowd.slow, crowd.hostile, crowd.otherwise), (2, 3, 0));
+        let rejected = rejected.load(Ordering::SeqCst);
+        let single = pieces.load(Ordering::SeqCst);
+        if crowd.finished > 1 && crowd.ended > 0 && rejected > 0 && single > 4 {
+            assert!(crowd.attacks >= crowd.ended);
+            break;
+        }
+        assert!(Instant::now() < limit, "{crowd:?} {rejected} {single}");
+        load.seed += 1;
+    }
+    load.crowd = Crowd::default();
+    assert_eq!(run(&load).unwrap().crowd.attacks, 0);
+}
+
+#[test]
+fn clients_come_from_as_many_addresses_as_they_shall() {
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let all = seen.clone();
+    let to = server(move |client| {
+        all.lock().unwrap().insert(client.peer_addr().unwrap().ip());
+        echo(client);
+    });
+    let talks = talks();
+    let load = Load {
+        sources: 3,
+        measured: Duration::from_millis(400),
+        ..load(to, &talks[1..])
+    };
+    let measured = run(&load).unwrap();
+    let count = seen.lock().unwrap().len();
+    assert!(
+        count <= 3 && (count == 3 || measured.connections < 3),
+        "{count}"
+    );
 }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod foreign;
+mod garbage;
 mod outcome;
 mod profile;
 mod servers;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nest_bench::{
-    Entry, Kind, Load, Loaded, Measured, Moment, Pace, Sample, Talk, Trouble, drive, steady,
+    Crowd, Crowded, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Sample, Talk, Trouble,
+    drive, steady,
 };
 use nest_machine::reach::Reach;
 use nest_machine::{Feature, Framing, MODELS, Machine};
@@ -97,14 +99,24 @@ fn measured(args: &Bench) -> Result<(), Failure> {
             "this server is started by inetd: there is no model to choose".into(),
         ));
     }
-    let talks = conversations(args, &machine)?;
-    let recipes = recipes(args, &machine)?;
+    let profile = profile(args, &machine)?;
+    let talks = conversations(args, &machine, &profile)?;
     let clients = usize::try_from(args.clients).unwrap_or_default();
+    let crowd = profile.crowd(clients);
+    let recipes = recipes(args, &machine, crowd.0 + crowd.1)?;
+    let garbage = garbage(args, &machine, &talks, crowd.1);
+    let whole = machine.settings.framing == Framing::Message;
     let run = |talks: &[Talk], own: bool| {
         let bench = Run {
             args,
             talks,
-            whole: machine.settings.framing == Framing::Message,
+            crowd: Crowd {
+                slow: crowd.0,
+                hostile: crowd.1,
+                garbage: &garbage,
+                whole,
+            },
+            sources: profile.sources(),
             clients,
         };
         for recipe in recipes.iter().filter(|recipe| own || !recipe.own) {
@@ -156,8 +168,7 @@ fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
 }
 
 /// The conversations of the specification.
-fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> {
-    let profile = profile(args, machine)?;
+fn conversations(args: &Bench, machine: &Machine, profile: &Profile) -> Result<Vec<Talk>, Failure> {
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
@@ -171,7 +182,7 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
         reach: &reach,
         script: &script,
         messages: usize::try_from(args.messages).unwrap_or(1),
-        profile: &profile,
+        profile,
         random: words::Random(args.seed),
         times: 0,
     };
@@ -205,8 +216,20 @@ fn conversations(args: &Bench, machine: &Machine) -> Result<Vec<Talk>, Failure> 
     Ok(talks)
 }
 
-/// How the servers are started.
-fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
+/// What hostile clients send that the server rejects.
+fn garbage(args: &Bench, machine: &Machine, talks: &[Talk], hostile: usize) -> Vec<Vec<u8>> {
+    if hostile == 0 {
+        return Vec::new();
+    }
+    let all = garbage::garbage(machine, talks, &mut words::Random(args.seed));
+    if all.is_empty() {
+        term::note("hostile clients send no garbage: every text may be the beginning of a message");
+    }
+    all
+}
+
+/// How the servers are started. `crowd`: the number of slow and hostile clients.
+fn recipes(args: &Bench, machine: &Machine, crowd: usize) -> Result<Vec<Recipe>, Failure> {
     let all = MODELS.iter().filter(|model| !model.option.is_empty());
     let mut recipes = Vec::new();
     for model in all {
@@ -218,7 +241,7 @@ fn recipes(args: &Bench, machine: &Machine) -> Result<Vec<Recipe>, Failure> {
             return Err(Failure::Reported);
         }
         let server = built(args, model.name, false)?;
-        let clients = args.clients + args.idle;
+        let clients = args.clients + args.idle + u32::try_from(crowd).unwrap_or_default();
         let few = machine.settings.max_clients.min(model.clients) < clients;
         recipes.push(Recipe {
             name: model.name.to_owned(),
@@ -257,8 +280,8 @@ struct Played {
 struct Run<'a> {
     args: &'a Bench,
     talks: &'a [Talk],
-    /// Whether a message must arrive in one piece.
-    whole: bool,
+    crowd: Crowd<'a>,
+    sources: u32,
     clients: usize,
 }
 
@@ -269,6 +292,8 @@ impl Run<'_> {
             talks: self.talks,
             clients: self.clients,
             idle: usize::try_from(self.args.idle).unwrap_or_default(),
+            crowd: self.crowd,
+            sources: self.sources,
             keep: self.args.keep_alive,
             pipeline: usize::try_from(self.args.pipeline).unwrap_or(1),
             cut: false,
@@ -331,9 +356,10 @@ impl Run<'_> {
         let load = Load {
             clients: self.clients.min(CUT_CLIENTS),
             idle: 0,
+            crowd: Crowd::default(),
             keep: false,
             pipeline: 1,
-            cut: !self.whole,
+            cut: !self.crowd.whole,
             trial: true,
             measured: CUT,
             ..self.load(&server, 0.0)
@@ -406,6 +432,8 @@ impl Run<'_> {
         let begun = Instant::now();
         let time = self.time();
         let count = recipes.len() as f64;
+        // With slow and hostile clients each round is made without them, too.
+        let count = count * if self.crowd.is_empty() { 1.0 } else { 2.0 };
         let seconds = (time / (count * ROUNDS) - WARM - 0.1).clamp(SHORTEST, LONGEST);
         let mut all: Vec<Entry> = recipes
             .iter()
@@ -429,9 +457,14 @@ impl Run<'_> {
                     recipes[n].name,
                     begun.elapsed().as_secs_f64()
                 ));
-                let sample = self.sample(&recipes[n], seconds)?;
-                drop(progress);
+                let (sample, crowd) = self.sample(&recipes[n], seconds, self.crowd)?;
                 all[n].rounds.push(sample);
+                if !self.crowd.is_empty() {
+                    let (calm, _) = self.sample(&recipes[n], seconds, Crowd::default())?;
+                    all[n].calm.push(calm);
+                    all[n].crowd.add(&crowd);
+                }
+                drop(progress);
             }
             if std::io::stderr().is_terminal() || round == 0 {
                 self.say(round + 1, &all);
@@ -456,10 +489,18 @@ impl Run<'_> {
     }
 
     /// One server in one round.
-    fn sample(&self, recipe: &Recipe, seconds: f64) -> Result<Sample, Stop> {
+    fn sample(
+        &self,
+        recipe: &Recipe,
+        seconds: f64,
+        crowd: Crowd,
+    ) -> Result<(Sample, Crowded), Stop> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let empty = server.processes.memory();
-        let load = self.load(&server, seconds);
+        let load = Load {
+            crowd,
+            ..self.load(&server, seconds)
+        };
         let played = Self::play(&mut server, &load, recipe)?;
         let measured = played.measured;
         if measured.requests == 0 {
@@ -472,19 +513,21 @@ impl Run<'_> {
         let requests = measured.requests as f64;
         let driver = measured.driver;
         let at = |share: f64| measured.latency.value_at_quantile(share) as f64 / 1000.0;
-        Ok(Sample {
+        let all = self.clients + load.idle + crowd.slow + crowd.hostile;
+        let sample = Sample {
             rate: requests / measured.seconds,
             cost: played.time * 1e6 / requests,
             p50: at(0.5),
             p99: at(0.99),
             p999: at(0.999),
             most: measured.latency.max() as f64 / 1000.0,
-            memory: played.memory.saturating_sub(empty) as f64 / (self.clients + load.idle) as f64,
+            memory: played.memory.saturating_sub(empty) as f64 / all as f64,
             fairness: fairness(&measured.shares),
             connections: measured.connections as f64 / measured.seconds,
             driver: driver.busy / driver.whole,
             waited: driver.waited / driver.whole,
-        })
+        };
+        Ok((sample, measured.crowd))
     }
 }
 

@@ -414,3 +414,26 @@ fn what_a_server_remembers_of_all_clients_is_learnt() {
         .with_status(1)
         .err_has("  expected \"hello\\n\"");
 }
+
+#[test]
+fn the_harm_of_slow_and_hostile_clients_is_shown() {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    place.write("rough", "slow 50%\nhostile 25%\nsources 300\n");
+    let more = ["--profile", "rough", "--json", "rough.json"];
+    let ended = place.nest(&[SHORT, &more].concat()).with_status(0);
+    let wanted = "  beside 2 slow clients and 1 hostile client, as a multiple of the same without them:\n  event    ";
+    assert!(ended.out.contains(wanted), "{}", ended.out);
+    let run: serde_json::Value = serde_json::from_str(&place.read("rough.json")).unwrap();
+    let server = &run["servers"][0];
+    assert_eq!(
+        server["calm"].as_array().unwrap().len(),
+        server["rounds"].as_array().unwrap().len()
+    );
+    assert!(server["crowd"]["attacks"].as_u64().unwrap() > 0);
+    place.write("rough", "slow half\n");
+    place
+        .nest(&[SHORT, &more].concat())
+        .with_status(1)
+        .err_has("rough:1: half is not a share of clients; write one of at most 100%, as in 5%");
+}

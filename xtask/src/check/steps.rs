@@ -394,6 +394,12 @@ pub const STEPS: &[Step] = &[
         Task(book::book),
     ),
     Step::new(
+        "experiments",
+        "the page of all experiments is what their records say",
+        Paths(&["experiments"]),
+        Program(&["python3", "experiments/all.py", "--check"]),
+    ),
+    Step::new(
         "listeners",
         "systemd's and inetd's clients are served; stops, settings, the log, memory",
         Paths(&["tests/listeners", "tests/support", GENERATED]),

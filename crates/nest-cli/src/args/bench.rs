@@ -44,7 +44,8 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=24))]
     pub messages: u32,
-    /// Which rules clients use how often, the values of parts of their messages, and think times
+    /// Which rules clients use how often, the values of parts of their messages, think times, and how many
+    /// slow and hostile clients there are beside them
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Repeat conversations over the same connection, where the specification permits it

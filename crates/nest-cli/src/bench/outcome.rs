@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use nest_bench::{
-    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, html, load_table, sentence, table,
+    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, harm_table, html, load_table, sentence,
+    table,
 };
 
 use crate::args::Bench;
@@ -45,6 +46,7 @@ pub fn show(
 ) -> Result<(), Failure> {
     term::print(table(all));
     term::print(load_table(all));
+    term::print(harm_table(all));
     for cut in &cuts {
         term::print(format_args!("{cut}\n"));
     }

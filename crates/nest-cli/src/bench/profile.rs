@@ -1,5 +1,5 @@
 //! The profile file of `nest bench`: which rules clients use how often, the values of parts of their
-//! messages, and how long clients think.
+//! messages, how long clients think, and how many slow and hostile ones there are beside them.
 //!
 //! Must not know: how conversations are made, how clients are played.
 
@@ -17,6 +17,9 @@ const MOST_VALUE: usize = 1000;
 const MOST_THINK: u32 = 5000;
 /// The largest weight.
 const MOST_WEIGHT: u32 = 1000;
+/// The most addresses from which clients come, and how many they are without a profile.
+const MOST_SOURCES: u32 = 1 << 16;
+const SOURCES: u32 = 64;
 /// The largest automaton of a rule whose parts have chosen values.
 const STATES: usize = 5000;
 
@@ -30,6 +33,10 @@ pub struct Profile {
     /// Milliseconds before a message of a rule, and of any other one.
     thinks: BTreeMap<usize, (u32, u32)>,
     think: Option<(u32, u32)>,
+    /// Slow and hostile clients, in percent of the others.
+    slow: Option<f64>,
+    hostile: Option<f64>,
+    sources: Option<u32>,
 }
 
 /// What a part is.
@@ -129,10 +136,46 @@ impl Profile {
                 None => Ok(()),
                 Some(_) => twice(&format!("think time of {name}")),
             },
-            _ => Err("write \"weight RULE N\", \"part RULE $N VALUE ...\" or \
-                      \"think [RULE] TIME\""
+            ["slow", share] => match self.slow.replace(percent(share)?) {
+                None => Ok(()),
+                Some(_) => twice("share of slow clients"),
+            },
+            ["hostile", share] => match self.hostile.replace(percent(share)?) {
+                None => Ok(()),
+                Some(_) => twice("share of hostile clients"),
+            },
+            ["sources", number] => {
+                let count = number.parse().ok();
+                let count = count.filter(|n| (1..=MOST_SOURCES).contains(n));
+                let count = count.ok_or_else(|| {
+                    format!(
+                        "{number} is not a number of addresses; write one from 1 to {MOST_SOURCES}"
+                    )
+                })?;
+                match self.sources.replace(count) {
+                    None => Ok(()),
+                    Some(_) => twice("number of addresses"),
+                }
+            }
+            _ => Err("write \"weight RULE N\", \"part RULE $N VALUE ...\", \
+                      \"think [RULE] TIME\", \"slow N%\", \"hostile N%\" or \"sources N\""
                 .to_owned()),
         }
+    }
+
+    /// How many slow and how many hostile clients there are beside so many others.
+    pub fn crowd(&self, clients: usize) -> (usize, usize) {
+        let count = |share: Option<f64>| {
+            share.map_or(0, |percent| {
+                (clients as f64 * percent / 100.0).ceil() as usize
+            })
+        };
+        (count(self.slow), count(self.hostile))
+    }
+
+    /// From how many addresses clients come.
+    pub fn sources(&self) -> u32 {
+        self.sources.unwrap_or(SOURCES)
     }
 
     /// The weight of a rule.
@@ -226,6 +269,18 @@ fn rule(m: &Machine, name: &str) -> Result<usize, String> {
             ))
         }
     }
+}
+
+/// `5%` or `0.5%`.
+fn percent(text: &str) -> Result<f64, String> {
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let number = text.strip_suffix('%').filter(|text| digits(text));
+    let number = number.and_then(|text| text.parse::<f64>().ok());
+    number
+        .filter(|percent| *percent > 0.0 && *percent <= 100.0)
+        .ok_or_else(|| {
+            format!("{text} is not a share of clients; write one of at most 100%, as in 5%")
+        })
 }
 
 /// `10ms` or `10ms..1s`.
@@ -388,7 +443,7 @@ mod tests {
     fn values_are_those_of_the_file() {
         let m = machine();
         let text = "# a comment\nweight get 9\nweight 4 0\npart set $2 one \"two\" # more\n\
-                    part set $4 98..101\nthink 10ms\nthink set 0..2ms\n";
+                    part set $4 98..101\nthink 10ms\nthink set 0..2ms\nslow 5%\nhostile 0.5%\nsources 9\n";
         let profile = Profile::read(&m, "p", text.as_bytes()).unwrap();
         assert_eq!([0, 1, 2].map(|n| profile.weight(n)), [9, 1, 0]);
         let mut random = Random(1);
@@ -403,6 +458,8 @@ mod tests {
         assert!(!profile.has_parts(0));
         assert_eq!(profile.think(0, &mut random), 10);
         assert!((0..99).all(|_| profile.think(1, &mut random) <= 2));
+        assert_eq!((profile.crowd(64), profile.sources()), ((4, 1), 9));
+        assert_eq!(read("").unwrap().crowd(64), (0, 0));
         assert!(read("").unwrap().is_empty() && !profile.is_empty());
     }
 
@@ -451,6 +508,21 @@ mod tests {
             ),
             ("think 2s..1s", "p:1: 2s..1s is not a think time"),
             ("think none", "p:1: none is not a think time"),
+            (
+                "slow 5",
+                "p:1: 5 is not a share of clients; write one of at most 100%, as in 5%",
+            ),
+            ("hostile 101%", "p:1: 101% is not a share of clients"),
+            ("hostile 0%", "p:1: 0% is not a share of clients"),
+            ("hostile 1e1%", "p:1: 1e1% is not a share of clients"),
+            (
+                "slow 5%\nslow 6%",
+                "p:2: this is the second share of slow clients",
+            ),
+            (
+                "sources 0",
+                "p:1: 0 is not a number of addresses; write one from 1 to 65536",
+            ),
         ] {
             let error = read(text).err().unwrap_or_default();
             assert!(error.starts_with(message), "{text:?}: {error}");
