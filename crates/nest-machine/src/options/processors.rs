@@ -1,8 +1,10 @@
 //! Option `processors`: what it does not go together with. Must not know: how actions reach a thread.
 
 use super::row::OptionInfo;
+use crate::locks;
 use crate::model::{Action, Machine, Settings, What};
-use nest_c::{directives, inner};
+use nest_c::directives::{self, Others};
+use nest_c::inner;
 use nest_diag::{Code, Diagnostic};
 use nest_feature::Feature;
 use nest_syntax::ast::{Decl, OptionDecl, Spec};
@@ -31,8 +33,6 @@ const OPTIONS: &[(&str, &str)] = &[
         "actionTimeout",
         "it watches the loop, which no action of such a server delays",
     ),
-    ("metrics", "counts have one writer, the loop"),
-    ("profiling", "counts have one writer, the loop"),
     ("traceFile", "the recorder has one writer, the loop"),
     ("traceSize", "the recorder has one writer, the loop"),
     ("fileCache", "files belong to the loop"),
@@ -44,10 +44,6 @@ const FEATURES: &[(Feature, &str)] = &[
     (
         Feature::Channels,
         "connections that actions open belong to the loop",
-    ),
-    (
-        Feature::Mailbox,
-        "messages between connections belong to the loop",
     ),
     (
         Feature::StartTls,
@@ -102,6 +98,7 @@ pub(crate) fn directives(spec: &Spec, m: &Machine, out: &mut Vec<Diagnostic>) {
     let Some(option) = options.into_iter().find(|o| o.name.text == OPTION) else {
         return;
     };
+    inside_lock(m, option, out);
     for (feature, why) in FEATURES {
         if !m.features.contains(*feature) {
             continue;
@@ -130,6 +127,32 @@ pub(crate) fn directives(spec: &Spec, m: &Machine, out: &mut Vec<Diagnostic>) {
                 .label(option.name.span, "actions run beside the loop");
         }
         out.push(found.help(HELP));
+    }
+}
+
+/// A directive about other connections brings its action back to the loop, and nothing in `$lock` may
+/// wait for that.
+fn inside_lock(m: &Machine, option: &OptionDecl, out: &mut Vec<Diagnostic>) {
+    for action in actions(m) {
+        let locks = locks::of(&action.uses);
+        for u in &action.uses {
+            let What::Directive { directive, .. } = &u.what else {
+                continue;
+            };
+            let does = &directive.does;
+            if does.others == Others::Untouched || locks.around(u.at.start).is_none() {
+                continue;
+            }
+            let what = format!(
+                "{} inside $lock in a server with `processors`: it waits for the loop, and nothing inside may wait",
+                directive.word()
+            );
+            out.push(
+                Diagnostic::new(Code::E0604, inner(action.span, &u.at), what)
+                    .label(option.name.span, "actions run beside the loop")
+                    .help("copy in the lock what you need, and use it after the lock"),
+            );
+        }
     }
 }
 
