@@ -1,10 +1,8 @@
 //! Option `processors`: what it does not go together with. Must not know: how actions reach a thread.
 
 use super::row::OptionInfo;
-use crate::locks;
 use crate::model::{Action, Machine, Settings, What};
-use nest_c::directives::{self, Others};
-use nest_c::inner;
+use nest_c::{directives, inner};
 use nest_diag::{Code, Diagnostic};
 use nest_feature::Feature;
 use nest_syntax::ast::{Decl, OptionDecl, Spec};
@@ -98,7 +96,6 @@ pub(crate) fn directives(spec: &Spec, m: &Machine, out: &mut Vec<Diagnostic>) {
     let Some(option) = options.into_iter().find(|o| o.name.text == OPTION) else {
         return;
     };
-    inside_lock(m, option, out);
     for (feature, why) in FEATURES {
         if !m.features.contains(*feature) {
             continue;
@@ -127,32 +124,6 @@ pub(crate) fn directives(spec: &Spec, m: &Machine, out: &mut Vec<Diagnostic>) {
                 .label(option.name.span, "actions run beside the loop");
         }
         out.push(found.help(HELP));
-    }
-}
-
-/// A directive about other connections brings its action back to the loop, and nothing in `$lock` may
-/// wait for that.
-fn inside_lock(m: &Machine, option: &OptionDecl, out: &mut Vec<Diagnostic>) {
-    for action in actions(m) {
-        let locks = locks::of(&action.uses);
-        for u in &action.uses {
-            let What::Directive { directive, .. } = &u.what else {
-                continue;
-            };
-            let does = &directive.does;
-            if does.others == Others::Untouched || locks.around(u.at.start).is_none() {
-                continue;
-            }
-            let what = format!(
-                "{} inside $lock in a server with `processors`: it waits for the loop, and nothing inside may wait",
-                directive.word()
-            );
-            out.push(
-                Diagnostic::new(Code::E0604, inner(action.span, &u.at), what)
-                    .label(option.name.span, "actions run beside the loop")
-                    .help("copy in the lock what you need, and use it after the lock"),
-            );
-        }
     }
 }
 
