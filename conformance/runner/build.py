@@ -18,7 +18,7 @@ import time
 from . import scratch, units
 
 MODELS = ('script', 'process', 'prefork', 'thread', 'event', 'uring')
-SANITIZE = {'thread': 'thread'}     # others: address,undefined
+SANITIZE = {'thread': 'thread'}     # others: address,undefined; but see flags
 COMPILER = {'process': 'gcc'}       # others: clang, which takes half as long; so both compilers are used
 TIME = 300
 RECENT = 3600       # seconds
@@ -65,9 +65,11 @@ class Builder:
                 raise BuildError(f'{name} --version failed: {said}')
 
     def flags(self, model):
-        """The flags for a model, in addition to those that its own Makefile requires."""
+        """The flags for a model, in addition to those that its own Makefile requires. With `processors` a
+        loop has threads beside it, too."""
+        beside = model in ('event', 'uring') and any('option processors' in line for line in self.lines)
         return [self.optimise, '-g1', '-fno-omit-frame-pointer',
-                '-fsanitize=' + SANITIZE.get(model, 'address,undefined'),
+                '-fsanitize=' + ('thread' if beside else SANITIZE.get(model, 'address,undefined')),
                 '-fno-sanitize-recover=all']
 
     def server(self, case, model):

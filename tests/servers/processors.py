@@ -4,6 +4,7 @@ Actions that must run at the same time wait for each other at a gate, so nothing
 Must not know: how actions reach a thread.
 """
 
+import concurrent.futures
 import os
 import re
 import shutil
@@ -13,6 +14,7 @@ import struct
 import subprocess
 import tempfile
 import time
+import urllib.request
 from support.cases import attempt
 from support.nest import Failed, environment, program, run as command
 from support.server import Client, Server
@@ -52,6 +54,27 @@ total = "total" NL { long t; $lock { t = total; } $reply("%ld\n", t); }
 crash = "crash" NL { abort(); }
 bye = "bye" NL { $reply("bye\n"); $close(); }
 END { n = 0; }
+'''
+# What belongs to the loop.
+HOME = r'''
+%option eventServer 200
+%option processors 2
+%option metrics 127.0.0.1:0
+%{
+#include <stdlib.h>
+#include <unistd.h>
+%}
+NL "\n"
+%%
+join = "join" NL { $join("all"); $reply("%llu\n", (unsigned long long)$members("all")); }
+id = "id" NL { $reply("%llu\n", (unsigned long long)$id()); }
+tell = "tell " [0-9]{1,19} " " [0-9]{1,5} NL {
+    int failed = $send(strtoull($2, NULL, 10), "told %s\n", $4);
+    $reply("%d\n", failed);
+}
+all = "all " [0-9]{1,5} NL { $broadcastAll("all", "m ", $2, "\n"); }
+leave = "leave" NL { $leave("all"); $reply("left\n"); }
+wait = "wait" NL { $sleep(1ms); $block { usleep(100); } $reply("waited\n"); }
 '''
 BUSY = 64
 
@@ -214,6 +237,56 @@ def futexes(server):
         raise Failed(f'calls: {calls}')
 
 
+def messages(server):
+    """what actions send on threads comes in order: of each sender to a group, and to one connection"""
+    clients = [Client(server) for _ in range(8)]
+    for n, client in enumerate(clients):
+        same('a member', asked(client, 'join'), str(n + 1))
+    for n, client in enumerate(clients):
+        client.send(b''.join(b'all %d\n' % (1000 * n + i) for i in range(20)))
+    for client in clients:
+        got = [int(line(client).removeprefix('m ')) for _ in range(20 * len(clients))]
+        for n in range(len(clients)):
+            same('of one sender', [m for m in got if m // 1000 == n], [1000 * n + i for i in range(20)])
+    one, two = clients[:2]
+    for client in clients:
+        same('not a member', asked(client, 'leave'), 'left')
+    number = asked(one, 'id')
+    for i in range(20):
+        two.send(b'tell %s %d\n' % (number.encode(), i))
+    same('sent', [line(two) for _ in range(20)], ['0'] * 20)
+    same('told', [line(one) for _ in range(20)], [f'told {i}' for i in range(20)])
+    for client in clients:
+        client.socket.close()
+
+
+def counted(server):
+    """counts are exact, although threads count as well"""
+    def work():
+        with Client(server) as client:
+            client.send(b'wait\n' * 50)
+            same('waited', [line(client) for _ in range(50)], ['waited'] * 50)
+    address = re.search(r'metrics at (\S+)', server.said())[1]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work) for _ in range(8)]:
+            done.result()
+    wanted = {'nest_replies_total': 400, 'nest_replied_bytes_total': 2800, 'nest_waiting': 0, 'nest_connections': 0,
+              'nest_rule_messages_total{rule="wait"': 400}
+    end = time.monotonic() + 30
+    while True:
+        with urllib.request.urlopen(f'http://{address}/metrics', timeout=30) as answer:
+            text = answer.read().decode()
+        got = {name: int(re.search(rf'^{re.escape(name)}[^\n]* (\d+)$', text, re.MULTILINE)[1]) for name in wanted}
+        if got == wanted or time.monotonic() > end:
+            same('counts', got, wanted)
+            break
+        time.sleep(0.05)
+    # to a thread, home, asleep, back, $block, home; a ring may have more to send before it
+    waits = int(re.search(r'^nest_waits_total (\d+)$', text, re.MULTILINE)[1])
+    if waits < 400 * 6:
+        raise Failed(f'{waits} waits')
+
+
 def wrong(base):
     """values that are none end the start with one line"""
     for value in ('', '0', '65', '2..1', '2...3', '2..', 'x', '1..65', '-1'):
@@ -234,13 +307,19 @@ def run(report, models):
         spec = os.path.join(folder, 'actions.nest')
         with open(spec, 'w', encoding='ascii') as file:
             file.write(SPEC)
+        home = os.path.join(folder, 'home.nest')
+        with open(home, 'w', encoding='ascii') as file:
+            file.write(HOME)
         for model in loops:
             base, tsan = (os.path.join(folder, f'{kind}-{model}') for kind in ('plain', 'tsan'))
             command([nest, 'build', '--model', model, spec, '-o', base])
             command([nest, 'build', '--model', model, spec, '-o', tsan], CFLAGS='-O1 -g -fsanitize=thread')
+            at_home = os.path.join(folder, f'home-{model}')
+            command([nest, 'build', '--model', model, home, '-o', at_home], CFLAGS='-O1 -g -fsanitize=thread')
             cases = [(base, case, ()) for case in (free, waits, crowd, stopped, crashed)]
             cases += [(tsan, case, ()) for case in (free, waits, crowd, stopped)]
             cases += [(base, loop, ('processors=none',)), (base, more, ('processors=1..3',))]
+            cases += [(at_home, case, ()) for case in (messages, counted)]
             cases += [(base, futexes, ())] if shutil.which('strace') else []
             for exe, case, options in cases:
                 def check(exe=exe, case=case, options=options):
@@ -248,5 +327,5 @@ def run(report, models):
                         case(server)
                         if 'ThreadSanitizer' in server.said():
                             raise Failed(server.said())
-                attempt(report, model + ('+tsan' if exe == tsan else ''), 'processors', case.__doc__, check)
+                attempt(report, model + ('' if exe == base else '+tsan'), 'processors', case.__doc__, check)
             attempt(report, model, 'processors', wrong.__doc__, lambda base=base: wrong(base))

@@ -340,7 +340,7 @@ fn options_of_time_and_place() {
         ("processors 4..2", Code::E0602),
         ("processors 2..", Code::E0602),
         ("threadServer 9\n%option processors 2", Code::E0604),
-        ("processors 2\n%option metrics 127.0.0.1:1", Code::E0604),
+        ("processors 2\n%option fileCache LRU 1M", Code::E0604),
         ("processors 2\n%option mode debug", Code::E0604),
         ("processors 2\n%option priorities 2", Code::E0604),
         ("listenPriority 1", Code::E0220),

@@ -1,7 +1,9 @@
 /* groups.c: the directives about groups.
  *
- * Called by actions. No state. Must not know where members are. */
+ * Called by actions. No state. Must not know where members are. Groups belong to the thread of the
+ * loop, to which an action on another one comes home. */
 #include "groups.h"
+#include "../../engine/engine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -42,23 +44,42 @@ static int groups_key(struct nest__groups_key *key, nest_group group) {
     return 0;
 }
 
-int nest_join_group(nest_session *s, nest_group group) {
+__attribute__((noinline)) static int groups_join(nest_session *s, nest_group group) {
     struct nest__groups_key key;
     int error = s->reason != NEST_OPEN ? -ECANCELED : groups_key(&key, group);
     return groups_failed(error == 0 ? nest__groups_join(s, &key) : error);
 }
 
-void nest_leave_group(nest_session *s, nest_group group) {
+int nest_join_group(nest_session *s, nest_group group) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = groups_join(s, group);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static void groups_leave(nest_session *s, nest_group group) {
     struct nest__groups_key key;
     if (groups_key(&key, group) == 0) {
         nest__groups_leave(s, &key);
     }
 }
 
-uint64_t nest_members_group(nest_session *s, nest_group group) {
+void nest_leave_group(nest_session *s, nest_group group) {
+    struct nest__trip *trip = nest__at_home(s);
+    groups_leave(s, group);
+    nest__from_home(trip);
+}
+
+__attribute__((noinline)) static uint64_t groups_members(nest_group group) {
     struct nest__groups_key key;
-    (void)s;
     return groups_key(&key, group) == 0 ? nest__groups_members(&key) : 0;
+}
+
+uint64_t nest_members_group(nest_session *s, nest_group group) {
+    struct nest__trip *trip = nest__at_home(s);
+    uint64_t members = groups_members(group);
+    nest__from_home(trip);
+    return members;
 }
 
 static int groups_send(nest_session *s, nest_group group, bool all,
@@ -71,17 +92,34 @@ static int groups_send(nest_session *s, nest_group group, bool all,
     return groups_failed(error);
 }
 
-int nest_broadcast_list_group(nest_session *s, nest_group group, bool all, size_t count,
-                              const nest_bytes items[]) {
+__attribute__((noinline)) static int groups_items(nest_session *s, nest_group group, bool all,
+                                                  size_t count, const nest_bytes items[]) {
     struct nest__send_text text;
     return nest__send_list(&text, count, items) == 0 ? groups_send(s, group, all, &text) : -1;
 }
 
-int nest_vbroadcastf_group(nest_session *s, nest_group group, bool all, const char *format,
-                           va_list arguments) {
+int nest_broadcast_list_group(nest_session *s, nest_group group, bool all, size_t count,
+                              const nest_bytes items[]) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = groups_items(s, group, all, count, items);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline, format(printf, 4, 0))) static int
+groups_formatted(nest_session *s, nest_group group, bool all, const char *format,
+                 va_list arguments) {
     struct nest__send_text text;
     int composed = nest__send_format(&text, format, arguments);
     return composed == 0 ? groups_send(s, group, all, &text) : -1;
+}
+
+int nest_vbroadcastf_group(nest_session *s, nest_group group, bool all, const char *format,
+                           va_list arguments) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = groups_formatted(s, group, all, format, arguments);
+    nest__from_home(trip);
+    return result;
 }
 
 int nest_broadcastf_group(nest_session *s, nest_group group, bool all, const char *format, ...) {

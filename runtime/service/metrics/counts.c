@@ -4,6 +4,7 @@
  * has counts of its own, so that a count is an addition without a lock. Must not know who reads
  * them. */
 #include "../../platform/platform.h"
+#include "../processors/processors.h"
 #include "counts.h"
 
 enum { COUNTS_NO_RULE = UINT16_MAX };
@@ -44,7 +45,7 @@ static void counts_time(struct nest__metrics_times *times, uint64_t ns) {
 
 size_t nest__metrics_worker_size(void) {
     return sizeof(struct nest__metrics_worker) +
-           nest__worker_threads() * sizeof(struct nest__metrics_counts);
+           nest__writers() * sizeof(struct nest__metrics_counts);
 }
 
 void nest__metrics_count_into(struct nest__metrics_worker *own) {
@@ -62,13 +63,8 @@ void nest__metrics_thread(struct nest__metrics_worker *own, uint32_t thread) {
     }
 }
 
-static uint32_t counts_thread(const nest_session *s) {
-    uint32_t threads = nest__worker_threads();
-    return threads == 1 ? 0 : s->self.slot % threads;
-}
-
 static struct nest__metrics_counts *counts_counts(const nest_session *s) {
-    return &counts_own->threads[counts_thread(s)];
+    return &counts_own->threads[nest__writer(s)];
 }
 
 /* NULL: no memory for the slab, and the session is not counted. */
@@ -79,7 +75,7 @@ static struct counts_session *counts_session(const nest_session *s) {
 
 void nest__metrics_open(nest_session *s) {
     struct counts_session *session = counts_session(s);
-    nest__metrics_thread(counts_own, counts_thread(s));
+    nest__metrics_thread(counts_own, nest__writer(s));
     nest__metrics_add(&counts_counts(s)->opened, 1);
     if (session != NULL) {
         *session = (struct counts_session){.opened = nest__clock_ns(), .rule = COUNTS_NO_RULE};
@@ -122,10 +118,16 @@ void nest__metrics_file(nest_session *s, int fd, uint64_t at, uint64_t n) {
 }
 
 void nest__metrics_wait(nest_session *s) {
+    if (NEST__PROCESSORS) { /* it may be the first count of this thread */
+        nest__metrics_thread(counts_own, nest__writer(s));
+    }
     nest__metrics_add(&counts_counts(s)->waits, 1);
 }
 
 void nest__metrics_resume(nest_session *s) {
+    if (NEST__PROCESSORS) {
+        nest__metrics_thread(counts_own, nest__writer(s));
+    }
     nest__metrics_add(&counts_counts(s)->resumed, 1);
 }
 

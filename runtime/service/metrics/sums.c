@@ -5,6 +5,7 @@
  * point, so what a worker says is checked, and left out if it cannot be true. Must not know what
  * the counts mean, except for opened and ended connections. */
 #include "../../workers/children.h"
+#include "../processors/processors.h"
 #include "counts.h"
 
 #include <errno.h>
@@ -70,7 +71,7 @@ static bool sums_sane(uint64_t count) {
 static bool sums_add(struct nest__metrics_worker *worker, uint32_t number,
                      struct nest__metrics_counts *to) {
     uint32_t threads = atomic_load(&worker->most);
-    if (worker->guard != NEST__METRICS_GUARD || threads > nest__worker_threads() ||
+    if (worker->guard != NEST__METRICS_GUARD || threads > nest__writers() ||
         !nest__report_sound(nest__report_page(number))) {
         return false;
     }

@@ -24,6 +24,7 @@ struct pool_list { /* first in, first out */
 struct nest__processor {
     pthread_t id;
     struct nest__worker *worker;
+    uint32_t number;      /* from 1: the loop is 0 */
     struct pool_list own; /* jobs that it has begun */
     bool idle;
     bool before; /* its last job was one of `own` */
@@ -97,6 +98,12 @@ int nest__processors_valid(const char *text, char *reason) {
     return -EINVAL;
 }
 
+uint32_t nest__processors_most(void) {
+    uint32_t least, most;
+    const char *option = nest__config.processors;
+    return option != NULL && pool_range(option, &least, &most) ? most : 0;
+}
+
 /* -- a thread */
 
 /* The caller holds the lock. New jobs and those that it has begun take turns. */
@@ -112,7 +119,7 @@ static void *pool_main(void *argument) {
     struct nest__processor *self = argument;
     nest__crash_enter();
     nest__crash_keep_thread(true); /* its clients would never be served */
-    nest__processors_enter(self->worker);
+    nest__processors_enter(self->worker, self->number);
     pthread_mutex_lock(&pool.lock);
     for (;;) {
         struct nest__job *job = pool_take(self);
@@ -166,6 +173,7 @@ static bool pool_make(void) {
     struct nest__processor *fresh = &pool.threads[pool.count];
     pthread_attr_t attributes;
     bool made = false;
+    fresh->number = pool.count + 1;
     if ((fresh->worker = pool_worker()) == NULL) {
         return false;
     }

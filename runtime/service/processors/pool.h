@@ -17,7 +17,8 @@ void nest__processors_add(struct nest__job *);
 void nest__processors_end(void); /* ends the threads, which have no job */
 
 /* -- processors.c */
-void nest__processors_enter(struct nest__worker *); /* the worker of the calling thread */
+/* The worker of the calling thread, and its number. */
+void nest__processors_enter(struct nest__worker *, uint32_t number);
 /* The job is about to be done by this thread, to which it returns from now on. */
 void nest__processors_take(struct nest__job *, struct nest__processor *);
 struct nest__processor *nest__processors_of(const struct nest__job *); /* NULL: any */

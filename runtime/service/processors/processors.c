@@ -29,6 +29,7 @@ struct nest__trip {
 static _Thread_local struct {
     struct nest__worker *worker;
     struct nest__trip *trip;
+    uint32_t number; /* 0: the loop's */
 } trips_here;
 
 /* An action changes its thread while functions run that may have used these addresses before. The
@@ -36,6 +37,11 @@ static _Thread_local struct {
 __attribute__((noinline)) struct nest__worker *nest__worker(void) {
     __asm__ volatile("");
     return trips_here.worker;
+}
+
+__attribute__((noinline)) uint32_t nest__processors_number(void) {
+    __asm__ volatile("");
+    return trips_here.number;
 }
 
 __attribute__((noinline)) static struct nest__trip *trips_trip(void) {
@@ -62,8 +68,9 @@ void nest__worker_enter(struct nest__worker *worker) {
     trips_here.worker = worker;
 }
 
-void nest__processors_enter(struct nest__worker *worker) {
+void nest__processors_enter(struct nest__worker *worker, uint32_t number) {
     trips_here.worker = worker;
+    trips_here.number = number;
 }
 
 void nest__worker_leave(void) {

@@ -20,10 +20,25 @@ struct nest__trip *nest__processors_home(nest_session *);
 void nest__processors_go(struct nest__trip *); /* back to its thread; NULL: stays */
 /* Whether a text is a value of the option; else -EINVAL and the reason. */
 int nest__processors_valid(const char *text, char *reason);
+/* The number of the calling thread: 0 is the loop's. */
+uint32_t nest__processors_number(void);
 
-/* -- pool.c, for the loop */
-/* Gives the threads all jobs since the last call: one lock, and at most one wake. */
+/* -- pool.c */
+uint32_t nest__processors_most(void); /* threads beside the loop, by the option */
+/* For the loop: gives the threads all jobs since the last call: one lock, and at most one wake. */
 void nest__processors_flush(void);
+
+/* Threads of a worker that write for themselves what services count or record; which one calls. */
+static inline uint32_t nest__writers(void) {
+    return NEST__PROCESSORS ? 1 + nest__processors_most() : nest__worker_threads();
+}
+static inline uint32_t nest__writer(const nest_session *s) {
+    if (NEST__PROCESSORS) {
+        return nest__processors_number();
+    }
+    uint32_t threads = nest__worker_threads();
+    return threads == 1 ? 0 : s->self.slot % threads;
+}
 
 /* While it is moved, `next` of a session's record has this value, which is no slot. */
 #define NEST__MOVED (UINT32_MAX - 1)

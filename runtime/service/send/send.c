@@ -62,7 +62,7 @@ void nest__send_mail(nest_session *s, uint32_t kind, const uint8_t *bytes, uint3
     }
 }
 
-/* -- directives */
+/* -- directives. Sessions and the text that is composed belong to the thread of the loop. */
 
 static int send_to(uint64_t id, const struct nest__send_text *text) {
     uint16_t serial;
@@ -80,10 +80,17 @@ static int send_to(uint64_t id, const struct nest__send_text *text) {
     return 0;
 }
 
-int nest_send_list(nest_session *s, uint64_t id, size_t count, const nest_bytes items[]) {
+__attribute__((noinline)) static int send_items(uint64_t id, size_t count,
+                                                const nest_bytes items[]) {
     struct nest__send_text text;
-    (void)s;
     return nest__send_list(&text, count, items) == 0 ? send_to(id, &text) : -1;
+}
+
+int nest_send_list(nest_session *s, uint64_t id, size_t count, const nest_bytes items[]) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = send_items(id, count, items);
+    nest__from_home(trip);
+    return result;
 }
 
 int nest_send(nest_session *s, uint64_t id, const char *text) {
@@ -91,10 +98,17 @@ int nest_send(nest_session *s, uint64_t id, const char *text) {
     return nest_send_list(s, id, 1, &item);
 }
 
-int nest_vsendf(nest_session *s, uint64_t id, const char *format, va_list arguments) {
+__attribute__((noinline, format(printf, 2, 0))) static int
+send_formatted(uint64_t id, const char *format, va_list arguments) {
     struct nest__send_text text;
-    (void)s;
     return nest__send_format(&text, format, arguments) == 0 ? send_to(id, &text) : -1;
+}
+
+int nest_vsendf(nest_session *s, uint64_t id, const char *format, va_list arguments) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = send_formatted(id, format, arguments);
+    nest__from_home(trip);
+    return result;
 }
 
 int nest_sendf(nest_session *s, uint64_t id, const char *format, ...) {

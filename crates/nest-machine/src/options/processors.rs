@@ -31,8 +31,6 @@ const OPTIONS: &[(&str, &str)] = &[
         "actionTimeout",
         "it watches the loop, which no action of such a server delays",
     ),
-    ("metrics", "counts have one writer, the loop"),
-    ("profiling", "counts have one writer, the loop"),
     ("traceFile", "the recorder has one writer, the loop"),
     ("traceSize", "the recorder has one writer, the loop"),
     ("fileCache", "files belong to the loop"),
@@ -44,10 +42,6 @@ const FEATURES: &[(Feature, &str)] = &[
     (
         Feature::Channels,
         "connections that actions open belong to the loop",
-    ),
-    (
-        Feature::Mailbox,
-        "messages between connections belong to the loop",
     ),
     (
         Feature::StartTls,
