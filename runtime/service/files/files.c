@@ -73,12 +73,19 @@ static int files_delete_work(void *arg) {
 }
 
 /* Works in END even if the client is gone, because actions clean up there. */
-int nest_file_delete(nest_session *s, const char *path) {
+__attribute__((noinline)) static int files_delete(nest_session *s, const char *path) {
     if (s->reason == NEST_OPEN && nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
     int error = path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, (void *)path);
     return error < 0 ? files_failed(error) : 0;
+}
+
+int nest_file_delete(nest_session *s, const char *path) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = files_delete(s, path);
+    nest__from_home(trip);
+    return result;
 }
 
 struct files_opening {
@@ -101,7 +108,8 @@ int nest__files_find(nest_session *s, const char *path, nest_file *file) {
     return result;
 }
 
-int nest_file_open(nest_session *s, const char *path, nest_file *file) {
+__attribute__((noinline)) static int files_open(nest_session *s, const char *path,
+                                                nest_file *file) {
     unsigned open = 0;
     *file = (nest_file){.fd = -1};
     if (nest__fails(s, nest__acting(s))) {
@@ -126,6 +134,13 @@ int nest_file_open(nest_session *s, const char *path, nest_file *file) {
     *entry = (struct nest__opened){s->work->services.files.first, file->fd};
     s->work->services.files.first = entry;
     return 0;
+}
+
+int nest_file_open(nest_session *s, const char *path, nest_file *file) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = files_open(s, path, file);
+    nest__from_home(trip);
+    return result;
 }
 
 /* -- reply */
@@ -278,7 +293,8 @@ static int64_t files_reply(nest_session *s, const char *path, const nest_file *f
     return result < 0 ? -1 : (int64_t)whole;
 }
 
-int64_t nest_file_reply_path(nest_session *s, const char *path, uint64_t offset, uint64_t length) {
+__attribute__((noinline)) static int64_t files_reply_path(nest_session *s, const char *path,
+                                                          uint64_t offset, uint64_t length) {
     nest_file file;
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
@@ -299,6 +315,13 @@ int64_t nest_file_reply_path(nest_session *s, const char *path, uint64_t offset,
     return result;
 }
 
+int64_t nest_file_reply_path(nest_session *s, const char *path, uint64_t offset, uint64_t length) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = files_reply_path(s, path, offset, length);
+    nest__from_home(trip);
+    return result;
+}
+
 int nest__files_opened(const nest_session *s, const nest_file *file) {
     const struct nest__opened *entry = s->work == NULL ? NULL : s->work->services.files.first;
     while (entry != NULL && entry->fd != file->fd) {
@@ -307,12 +330,20 @@ int nest__files_opened(const nest_session *s, const nest_file *file) {
     return entry == NULL ? -EBADF : S_ISDIR(file->mode) ? -EISDIR : 0;
 }
 
-int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, uint64_t length) {
+__attribute__((noinline)) static int64_t files_reply_open(nest_session *s, nest_file *file,
+                                                          uint64_t offset, uint64_t length) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
     int error = nest__files_opened(s, file);
     return error < 0 ? files_failed(error) : files_reply(s, NULL, file, offset, length);
+}
+
+int64_t nest_file_reply_open(nest_session *s, nest_file *file, uint64_t offset, uint64_t length) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = files_reply_open(s, file, offset, length);
+    nest__from_home(trip);
+    return result;
 }
 
 /* -- receive */
@@ -383,7 +414,8 @@ static int64_t files_receive(nest_session *s, struct files_receipt *receipt, uin
     return (int64_t)taken;
 }
 
-int64_t nest_file_receive(nest_session *s, const char *path, uint64_t length, unsigned flags) {
+__attribute__((noinline)) static int64_t files_receive_path(nest_session *s, const char *path,
+                                                            uint64_t length, unsigned flags) {
     struct files_receipt receipt = {.path = path == NULL ? "" : path,
                                     .sync = (flags & NEST_SYNC) != 0};
     if (nest__input_fails(s)) {
@@ -414,4 +446,11 @@ int64_t nest_file_receive(nest_session *s, const char *path, uint64_t length, un
         return -1;
     }
     return receipt.error < 0 ? files_failed(receipt.error) : taken;
+}
+
+int64_t nest_file_receive(nest_session *s, const char *path, uint64_t length, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = files_receive_path(s, path, length, flags);
+    nest__from_home(trip);
+    return result;
 }

@@ -118,7 +118,6 @@ static bool trips_leave(struct nest__trip *trip) {
     }
     trip->waiter.job =
         (struct nest__job){.work = trip->wait.work, .arg = trip, .session = trip->session};
-    trip->error = trips_error();
     if (!nest__wait_may_move(s, &trip->waiter)) {
         return false;
     }
@@ -127,7 +126,6 @@ static bool trips_leave(struct nest__trip *trip) {
     s->next = NEST__MOVED;
     nest__processors_add(&trip->waiter.job);
     nest__wait_leave(s, &trip->waiter);
-    trips_set_error(trip->error);
     return true;
 }
 
@@ -151,9 +149,14 @@ __attribute__((noinline)) struct nest__trip *nest__processors_home(nest_session 
 }
 
 __attribute__((noinline)) void nest__processors_go(struct nest__trip *trip) {
-    if (trip != NULL && trips_leave(trip)) {
+    if (trip == NULL) {
+        return;
+    }
+    trip->error = trips_error(); /* of the directive, before it waits for a thread */
+    if (trips_leave(trip)) {
         nest__on_resume(trip->session);
     }
+    trips_set_error(trip->error);
 }
 
 __attribute__((noinline)) void nest__processors_act(nest_session *s, void *vars, int rule,

@@ -33,12 +33,10 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     ("traceFile", "the recorder has one writer, the loop"),
     ("traceSize", "the recorder has one writer, the loop"),
-    ("fileCache", "files belong to the loop"),
 ];
 
 /// What directives need of the loop, and cannot have from a thread beside it.
 const FEATURES: &[(Feature, &str)] = &[
-    (Feature::Files, "files belong to the loop"),
     (
         Feature::Channels,
         "connections that actions open belong to the loop",
