@@ -81,6 +81,7 @@ FILES = r'''
 %option processors 2
 %option fileRoot .
 %option fileCache LRU 1M
+%option mode debug
 %{
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::event::{Event, Kind};
+use crate::event::Kind;
 use crate::file::Trace;
 
 /// Where a connection is.
@@ -41,13 +41,15 @@ fn step(at: At, kind: Kind) -> Option<At> {
 }
 
 /// Says what cannot have happened, a line each: times that go back, a begin without an end, a
-/// conversation that goes on after its end. A connection whose first events were overwritten is
-/// looked at from its next action on. At the end of the trace, a connection may be anywhere only if
+/// conversation that goes on after its end. Its events may be in all rings of a worker; where some
+/// of one ring were overwritten, all before the first that is left are passed over, and a connection
+/// is looked at from its next action on. At the end of the trace, a connection may be anywhere only if
 /// the server or its worker did not end in order.
 #[must_use]
 pub fn check(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     let mut times: BTreeMap<u32, u64> = BTreeMap::new();
+    let whole = whole(trace);
     let mut known: BTreeMap<(u32, u64), At> = BTreeMap::new();
     let mut closed: BTreeSet<(u32, u64)> = BTreeSet::new();
     let mut cut: BTreeSet<u32> = BTreeSet::new(); // workers that a signal has ended
@@ -65,22 +67,27 @@ pub fn check(trace: &Trace) -> Vec<String> {
             Kind::Start => {
                 // What another process of this number had is lost with it.
                 let worker = trace.worker(event.ring);
-                known.retain(|(ring, _), _| trace.worker(*ring) != worker || worker.is_none());
+                known.retain(|(of, _), _| Some(*of) != worker);
             }
             Kind::Gone => {
                 gone.insert(event.value, u32::from(event.what.unwrap_or_default()));
             }
             Kind::Killed => cut.extend(gone.get(&event.value)),
             kind if kind.of_connection() => {
-                connection(trace, event, &mut known, &mut closed, &mut say);
+                let worker = trace.worker(event.ring).unwrap_or_default();
+                let since = whole.get(&worker).copied();
+                if since.is_none_or(|since| event.time >= since) {
+                    let key = (worker, event.connection);
+                    let lost = since.is_some();
+                    connection(event.kind, key, lost, &mut known, &mut closed, &mut say);
+                }
             }
             _ => {}
         }
     }
     if trace.finished() {
-        for ((ring, id), at) in &known {
-            let worker = trace.worker(*ring).unwrap_or_default();
-            if !cut.contains(&worker) {
+        for ((worker, id), at) in &known {
+            if !cut.contains(worker) {
                 found.push(format!("connection #{id} is not closed at the end: {at:?}"));
             }
         }
@@ -88,30 +95,47 @@ pub fn check(trace: &Trace) -> Vec<String> {
     found
 }
 
+/// The workers that have lost events, and from when on each has all of them.
+fn whole(trace: &Trace) -> BTreeMap<u32, u64> {
+    let mut first = BTreeMap::new();
+    let mut since: BTreeMap<u32, u64> = BTreeMap::new();
+    for event in &trace.events {
+        first.entry(event.ring).or_insert(event.time);
+    }
+    for (ring, lost) in (0..).zip(&trace.lost) {
+        if let Some(worker) = trace.worker(ring).filter(|_| *lost > 0) {
+            let time = first.get(&ring).copied().unwrap_or_default();
+            let worker = since.entry(worker).or_default();
+            *worker = time.max(*worker);
+        }
+    }
+    since
+}
+
+/// `key`: the worker and the connection. `lost`: the first events of some connections are.
 fn connection(
-    trace: &Trace,
-    event: &Event,
+    kind: Kind,
+    key: (u32, u64),
+    lost: bool,
     known: &mut BTreeMap<(u32, u64), At>,
     closed: &mut BTreeSet<(u32, u64)>,
     say: &mut impl FnMut(&str),
 ) {
-    let key = (event.ring, event.connection);
-    if event.kind == Kind::Accept {
+    if kind == Kind::Accept {
         if known.insert(key, At::Rest).is_some() || closed.contains(&key) {
             say("the connection exists already");
         }
         return;
     }
     let Some(at) = known.get(&key).copied() else {
-        let overwritten = trace.lost.get(event.ring as usize).is_some_and(|n| *n > 0);
-        if !overwritten || closed.contains(&key) {
+        if !lost || closed.contains(&key) {
             say("there is no such connection");
-        } else if event.kind == Kind::Begin {
+        } else if kind == Kind::Begin {
             known.insert(key, At::Runs);
         }
         return;
     };
-    if event.kind == Kind::Close {
+    if kind == Kind::Close {
         known.remove(&key);
         closed.insert(key);
         if at != At::Over {
@@ -119,7 +143,7 @@ fn connection(
         }
         return;
     }
-    match step(at, event.kind) {
+    match step(at, kind) {
         Some(next) => {
             known.insert(key, next);
         }

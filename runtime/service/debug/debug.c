@@ -4,6 +4,7 @@
  * records are, nor which model runs it. */
 #include "debug.h"
 #include "../../platform/platform.h"
+#include "../processors/processors.h"
 #include "../../workers/children.h"
 #include "recorder.h"
 
@@ -15,7 +16,7 @@ static enum nest__stop_phase debug_phase; /* scope: process; the supervisor's */
 
 static void debug_add(nest_session *s, struct nest__recorder_event event) {
     event.connection = nest_id(s);
-    nest__recorder_add(s->self.slot % nest__worker_threads(), &event);
+    nest__recorder_add(nest__writer(s), &event);
 }
 
 static void debug_note(nest_session *s, enum nest__recorder_kind kind, uint64_t value) {
@@ -118,7 +119,7 @@ static void debug_server(enum nest__recorder_kind kind, uint32_t what, uint64_t 
 }
 
 int nest__debug_start(void) {
-    int error = nest__recorder_create(nest__recorder_workers(), nest__worker_threads());
+    int error = nest__recorder_create(nest__recorder_workers(), nest__writers());
     if (error == 0) {
         debug_server(NEST__DEBUG_START, NEST__DEBUG_NO_WHAT, (uint64_t)getpid());
     }

@@ -31,8 +31,6 @@ const OPTIONS: &[(&str, &str)] = &[
         "actionTimeout",
         "it watches the loop, which no action of such a server delays",
     ),
-    ("traceFile", "the recorder has one writer, the loop"),
-    ("traceSize", "the recorder has one writer, the loop"),
 ];
 
 /// What directives need of the loop, and cannot have from a thread beside it.
@@ -71,11 +69,9 @@ pub(super) fn look(
         out.push(Diagnostic::new(Code::E0604, processors.name.span, what).help(help));
         return;
     }
-    let debug = given("mode").filter(|decl| decl.values[0].text == "debug");
-    let debug = debug.map(|decl| ("mode debug", decl, "the recorder has one writer, the loop"));
     let others = OPTIONS.iter();
-    let others = others.filter_map(|(name, why)| given(name).map(|decl| (*name, decl, *why)));
-    for (name, decl, why) in others.chain(debug) {
+    let others = others.filter_map(|(name, why)| given(name).map(|decl| (name, decl, why)));
+    for (name, decl, why) in others {
         let what = format!("`{name}` and `processors` exclude each other");
         out.push(
             Diagnostic::new(Code::E0604, decl.name.span, what)
