@@ -33,8 +33,13 @@
 #define NEST__CONTEXT_TSAN 1
 #endif
 #endif
+/* ThreadSanitizer sees which calls open and close descriptors. What the kernel closes by itself, it
+ * takes for open, and so the next descriptor of the same number for that one. */
 #ifdef NEST__CONTEXT_TSAN
 #include <sanitizer/tsan_interface.h>
+enum { NEST__CALLS_WATCHED = 1 };
+#else
+enum { NEST__CALLS_WATCHED = 0 };
 #endif
 
 /* The point where execution left a stack. It is stored on that stack. */

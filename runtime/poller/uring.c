@@ -9,6 +9,7 @@
  * Large output and files are sent at once, without the ring: it would copy no less, and an action
  * that sends much would wait for each piece. So are last answers: the session ends at once. */
 #include "../channel/channel.h"
+#include "../platform/context.h"
 #include "../platform/platform.h"
 #include "../service/processors/processors.h"
 #include "direct.h"
@@ -478,8 +479,8 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
         uring_cancel_all(s, chan);
         chan->io |= URING_CLOSE;
     }
-    bool cut = (chan->state & NEST__CHAN_CUT) != 0;
-    struct nest__sqe *sqe = nest__chan_apart(chan) || cut
+    bool here = NEST__CALLS_WATCHED || (chan->state & NEST__CHAN_CUT) != 0;
+    struct nest__sqe *sqe = nest__chan_apart(chan) || here
                                 ? NULL
                                 : nest__ring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
     if (sqe != NULL) {
