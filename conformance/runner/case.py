@@ -225,7 +225,7 @@ class Case:
     def _meta(self, kind, value):
         word, _, reason = value.partition(',')
         word = word.strip()
-        known = {'missing': ('yes',), 'skip': ('tcp', 'unix', 'sockets')}.get(kind, ('none',))
+        known = {'missing': ('yes',), 'skip': ('tcp', 'unix', 'sockets', 'blocking')}.get(kind, ('none',))
         if word not in known:
             raise CaseError(f'{kind}: knows only {" and ".join(known)}, not "{word}"')
         if not reason.strip():

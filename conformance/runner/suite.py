@@ -9,6 +9,7 @@ import time
 from . import client, process, rings, script, sockets, timeouts, variants
 from .build import BuildError
 
+BLOCKING = ('process', 'prefork', 'thread')     # a process or a thread serves one client
 WAITING = 12    # run in parallel, in addition to the others
 COLOURS = {'passed': '32', 'failed': '31', 'skipped': '33', 'dim': '2', 'bold': '1'}
 
@@ -80,6 +81,8 @@ class Suite:
             return [(model, 'skipped', 'a script has no configuration to read again')]
         if model != 'script' and 'sockets' in case.skips:
             return [(model, 'skipped', case.skips['sockets'])]
+        if model in BLOCKING and 'blocking' in case.skips:
+            return [(model, 'skipped', case.skips['blocking'])]
         if model == 'uring' and not rings.available():
             return [(model, 'skipped', 'this kernel gives no io_uring')]
         try:
