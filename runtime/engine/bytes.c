@@ -94,7 +94,7 @@ static char *bytes_give(struct nest__further *further, uint32_t n, uint32_t skip
     return text;
 }
 
-char *nest_read_from(nest_session *s, int handle, size_t n) {
+__attribute__((noinline)) static char *bytes_read_from(nest_session *s, int handle, size_t n) {
     struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return NULL;
@@ -116,7 +116,15 @@ char *nest_read_from(nest_session *s, int handle, size_t n) {
     return bytes_give(further, (uint32_t)n, 0);
 }
 
-char *nest_read_line_from(nest_session *s, int handle, size_t max) {
+char *nest_read_from(nest_session *s, int handle, size_t n) {
+    struct nest__trip *trip = nest__at_home(s);
+    char *result = bytes_read_from(s, handle, n);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static char *bytes_read_line_from(nest_session *s, int handle,
+                                                            size_t max) {
     struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return NULL;
@@ -146,6 +154,13 @@ char *nest_read_line_from(nest_session *s, int handle, size_t max) {
     }
 }
 
+char *nest_read_line_from(nest_session *s, int handle, size_t max) {
+    struct nest__trip *trip = nest__at_home(s);
+    char *result = bytes_read_line_from(s, handle, max);
+    nest__from_home(trip);
+    return result;
+}
+
 size_t nest__second_copy(struct nest__further *further, void *to, size_t n) {
     uint32_t some = further->in_n < n ? further->in_n : (uint32_t)n;
     if (some > 0) {
@@ -171,7 +186,8 @@ static long bytes_into(nest_session *s, struct nest__further *further, uint8_t *
     return nest__channel_wait(s, further, wait);
 }
 
-long nest_read_some_from(nest_session *s, int handle, void *to, size_t n) {
+__attribute__((noinline)) static long bytes_read_some_from(nest_session *s, int handle, void *to,
+                                                           size_t n) {
     struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL || n == 0) {
         return further == NULL ? -1 : 0;
@@ -182,7 +198,15 @@ long nest_read_some_from(nest_session *s, int handle, void *to, size_t n) {
     return more;
 }
 
-long nest_read_into_from(nest_session *s, int handle, void *to, size_t n) {
+long nest_read_some_from(nest_session *s, int handle, void *to, size_t n) {
+    struct nest__trip *trip = nest__at_home(s);
+    long result = bytes_read_some_from(s, handle, to, n);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static long bytes_read_into_from(nest_session *s, int handle, void *to,
+                                                           size_t n) {
     struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL) {
         return -1;
@@ -197,4 +221,11 @@ long nest_read_into_from(nest_session *s, int handle, void *to, size_t n) {
         done += (size_t)more;
     }
     return (long)done;
+}
+
+long nest_read_into_from(nest_session *s, int handle, void *to, size_t n) {
+    struct nest__trip *trip = nest__at_home(s);
+    long result = bytes_read_into_from(s, handle, to, n);
+    nest__from_home(trip);
+    return result;
 }

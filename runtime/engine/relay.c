@@ -171,7 +171,7 @@ static int relay_run(nest_session *s, struct relay_side sides[RELAY_SIDES], uint
     }
 }
 
-int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
+__attribute__((noinline)) static int relay_relay(nest_session *s, int a, int b, uint32_t ms) {
     struct relay_side sides[RELAY_SIDES];
     if (relay_side(s, a, &sides[0]) < 0 || relay_side(s, b, &sides[1]) < 0) {
         return -1;
@@ -183,6 +183,13 @@ int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
     s->c0.state &= (uint8_t)~NEST__CHAN_MINDS; /* the end of a side is handed on */
     int result = relay_run(s, sides, ms != 0 ? ms : nest__idle_limit(s));
     s->c0.state |= minds;
+    return result;
+}
+
+int nest_relay(nest_session *s, int a, int b, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = relay_relay(s, a, b, ms);
+    nest__from_home(trip);
     return result;
 }
 
@@ -252,7 +259,8 @@ static int any_came(nest_session *s, const struct nest__member *member) {
     return 0;
 }
 
-int nest_read_any_list(nest_session *s, size_t count, const int handles[]) {
+__attribute__((noinline)) static int relay_read_any_list(nest_session *s, size_t count,
+                                                         const int handles[]) {
     struct nest__member members[ANY_MOST];
     if (count == 0 || count > ANY_MOST) {
         return relay_fail(EINVAL);
@@ -288,6 +296,13 @@ int nest_read_any_list(nest_session *s, size_t count, const int handles[]) {
         first = members[i].came && first == -1 ? handles[i] : first;
     }
     return first;
+}
+
+int nest_read_any_list(nest_session *s, size_t count, const int handles[]) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = relay_read_any_list(s, count, handles);
+    nest__from_home(trip);
+    return result;
 }
 
 /* -- transfers */

@@ -118,7 +118,8 @@ struct nest__further *nest__second_output(nest_session *s, int handle) {
     return further;
 }
 
-int nest_reply_to_list(nest_session *s, int handle, size_t count, const nest_bytes items[]) {
+__attribute__((noinline)) static int second_reply_to_list(nest_session *s, int handle, size_t count,
+                                                          const nest_bytes items[]) {
     const struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->message.p;
     struct nest__further *further = nest__second_output(s, handle);
@@ -147,6 +148,13 @@ int nest_reply_to_list(nest_session *s, int handle, size_t count, const nest_byt
         }
     }
     return 0;
+}
+
+int nest_reply_to_list(nest_session *s, int handle, size_t count, const nest_bytes items[]) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = second_reply_to_list(s, handle, count, items);
+    nest__from_home(trip);
+    return result;
 }
 
 int nest_reply_bytes_to(nest_session *s, int handle, const void *p, size_t n) {
@@ -189,7 +197,7 @@ int nest_replyf_to(nest_session *s, int handle, const char *format, ...) {
     return result;
 }
 
-int nest_flush_to(nest_session *s, int handle) {
+__attribute__((noinline)) static int second_flush_to(nest_session *s, int handle) {
     struct nest__further *further = nest__second_output(s, handle);
     if (further == NULL) {
         return -1;
@@ -197,9 +205,16 @@ int nest_flush_to(nest_session *s, int handle) {
     return nest__push(s, &further->chan) < 0 ? nest__second_gone(s, further) : 0;
 }
 
+int nest_flush_to(nest_session *s, int handle) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = second_flush_to(s, handle);
+    nest__from_home(trip);
+    return result;
+}
+
 /* -- the end of a connection */
 
-int nest_end_to(nest_session *s, int handle) {
+__attribute__((noinline)) static int second_end_to(nest_session *s, int handle) {
     struct nest__further *further = nest__second_output(s, handle);
     if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
@@ -217,20 +232,41 @@ int nest_end_to(nest_session *s, int handle) {
     return 0;
 }
 
-int nest_close_to(nest_session *s, int handle, unsigned flags) {
+int nest_end_to(nest_session *s, int handle) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = second_end_to(s, handle);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static int second_close_to(nest_session *s, int handle, unsigned flags) {
     const struct nest__further *further = second_of(s, handle);
     return further == NULL ? second_fail(EBADF)
                            : nest__channel_close(s, further->number, (flags & NEST_CUT) != 0);
+}
+
+int nest_close_to(nest_session *s, int handle, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = second_close_to(s, handle, flags);
+    nest__from_home(trip);
+    return result;
 }
 
 void nest_cancel_on_end(nest_session *s) {
     s->c0.state |= NEST__CHAN_MINDS;
 }
 
-int nest_timeout_of(nest_session *s, int handle, uint32_t ms) {
+__attribute__((noinline)) static int second_timeout_of(nest_session *s, int handle, uint32_t ms) {
     struct nest__further *further = nest__second_use(s, handle);
     if (further != NULL) {
         further->limit = ms == 0 || ms > NEST__LONGEST ? NEST__LONGEST : ms;
     }
     return further == NULL ? -1 : 0;
+}
+
+int nest_timeout_of(nest_session *s, int handle, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = second_timeout_of(s, handle, ms);
+    nest__from_home(trip);
+    return result;
 }

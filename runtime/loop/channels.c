@@ -106,6 +106,20 @@ int nest__channels_settle(nest_session *s) {
     return served == &s->c0 ? 0 : nest__channels_first(s);
 }
 
+void nest__channels_rest(nest_session *s) {
+    struct nest__further *further = nest__further_next(s, 0), *next;
+    for (; further != NULL; further = next) {
+        next = nest__further_next(s, further->number);
+        if (further->phase != NEST__FURTHER_CLOSING) {
+            channels_move(s, further);
+        }
+        if (further->phase != NEST__FURTHER_CLOSING && further->phase != NEST__FURTHER_FREE) {
+            channels_until(further, 0);
+            (void)nest__poller_await(s, &further->chan, NEST__AWAIT_NOTHING);
+        }
+    }
+}
+
 /* -- completions */
 
 nest_session *nest__channels_completed(nest_session *s, struct nest__chan *chan,

@@ -11,6 +11,9 @@
 /* Called before a session waits on one channel: submits the operations of the others. Closes those
  * of a session that has ended. 0; -ECONNRESET or -ENOMEM: the session does not wait. */
 int nest__channels_settle(nest_session *);
+/* Called before an action moves to another thread: sends what can be sent. Nothing else happens on
+ * the further channels until its session waits again, or the action has ended. */
+void nest__channels_rest(nest_session *);
 /* Looks after the client of a session that waits on a further channel, as in a pause. 0;
  * -ECONNRESET or -ENOMEM. */
 int nest__channels_first(nest_session *);

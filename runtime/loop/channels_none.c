@@ -12,6 +12,10 @@ int nest__channels_settle(nest_session *s) {
     return 0;
 }
 
+void nest__channels_rest(nest_session *s) {
+    (void)s;
+}
+
 int nest__channels_first(nest_session *s) {
     (void)s;
     return 0;

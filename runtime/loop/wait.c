@@ -181,6 +181,7 @@ bool nest__wait_may_move(nest_session *s, struct nest__waiter *waiter) {
     if (!wait_free_to_leave(s)) {
         return false;
     }
+    nest__channels_rest(s);
     s->waiter = waiter;
     s->flags |= NEST__WAITING;
     return wait_await(s, waiter->wait); /* nothing: cannot fail */

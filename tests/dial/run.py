@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Second connections ($dial, $relay, $listen, $waitFor) in every model, one of them with sanitizers.
 
-usage: run.py [MODEL[+asan|+tsan] ...]
+usage: run.py [MODEL[+asan|+tsan|+processors] ...]
 
 Must not know: how anything is checked.
 """
@@ -29,10 +29,12 @@ from support.server import Server                                   # noqa: E402
 
 
 def forms():
-    """Every model, one with several loops, and one that is drawn with sanitizers, which has the proxy, too."""
+    """Every model, one with several loops, one that is drawn with sanitizers, which has the proxy, too, and one of those with
+    loops whose actions run on threads."""
     loops = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
     return [*SOCKET_MODELS, *(f'{model}*2' for model in loops[-1:]),
-            *(f'{model}+asan' for model in sample.some(SOCKET_MODELS, 1))]
+            *(f'{model}+asan' for model in sample.some(SOCKET_MODELS, 1)),
+            *(f'{model}+processors' for model in sample.some(loops, 1))]
 
 
 def descriptors(server):

@@ -1,6 +1,6 @@
 """What drivers share that build a specification in several models, some with sanitizers, and run checks.
 
-A form is MODEL[*LOOPS][+asan|+tsan]. A check is a function; the first lines of its documentation are what it shows. Must not know:
+A form is MODEL[*LOOPS][+asan|+tsan|+processors]; the last one runs actions on threads, and has ThreadSanitizer. A check is a function; the first lines of its documentation are what it shows. Must not know:
 what is built, and what is checked.
 """
 
@@ -9,6 +9,7 @@ from .nest import QUICK, Failed, run
 
 FLAGS = {'': QUICK, 'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
          'tsan': '-O1 -g -fsanitize=thread'}
+FLAGS['processors'] = FLAGS['tsan']
 SANITIZED = {'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}     # the environment of such servers
 
 
@@ -25,6 +26,12 @@ def built(nest, spec, form, folder):
     name = os.path.splitext(os.path.basename(spec))[0]
     exe = os.path.join(folder, f'{name}-{model}{how}')
     if not os.path.exists(exe):
+        if how == 'processors':
+            with open(spec, encoding='utf-8') as file:
+                text = file.read().replace('%include "', f'%include "{os.path.dirname(os.path.abspath(spec))}/')
+            spec = exe + '.nest'
+            with open(spec, 'w', encoding='utf-8') as file:
+                file.write('%option processors 2\n' + text)
         run([nest, 'build', '--model', model, spec, '-o', exe], CFLAGS=FLAGS[how])
     return exe
 

@@ -2,7 +2,7 @@
 
 mod exclusions;
 mod priorities;
-pub(crate) mod processors;
+mod processors;
 pub(crate) mod row;
 mod table;
 mod words;

@@ -242,7 +242,6 @@ pub fn resolve(
         others::check(&machine, &outside, out);
         filters::settle(spec, &mut machine, out);
         stages::exclusions(spec, &machine, out);
-        options::processors::directives(spec, &machine, out);
         encryption::addresses(spec, machine.features, out);
         encryption::protocols(spec, machine.features, out);
     }

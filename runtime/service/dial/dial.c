@@ -234,7 +234,7 @@ static struct nest__chan *dial_connect(struct dial *dial) {
     return chan;
 }
 
-int nest_dial(nest_session *s, const char *address, uint32_t ms) {
+__attribute__((noinline)) static int dial_dial(nest_session *s, const char *address, uint32_t ms) {
     char host[NEST__DIAL_HOST];
     uint16_t port = 0;
     struct dial dial = {.s = s};
@@ -260,4 +260,11 @@ int nest_dial(nest_session *s, const char *address, uint32_t ms) {
         return dial_fail(s, errno, "cannot connect to", name, NULL);
     }
     return nest__second_handle(nest__further_of(s, chan));
+}
+
+int nest_dial(nest_session *s, const char *address, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = dial_dial(s, address, ms);
+    nest__from_home(trip);
+    return result;
 }

@@ -63,7 +63,8 @@ static int listen_search(struct nest__dial_address *address, unsigned low, unsig
     return fd;
 }
 
-int nest_listen(nest_session *s, const char *range, unsigned flags) {
+__attribute__((noinline)) static int listen_listen(nest_session *s, const char *range,
+                                                   unsigned flags) {
     struct nest__dial_address address = {.length = sizeof address.socket};
     unsigned low, high;
     if (nest__fails(s, nest__acting(s))) {
@@ -96,6 +97,13 @@ int nest_listen(nest_session *s, const char *range, unsigned flags) {
     return nest__second_handle(further);
 }
 
+int nest_listen(nest_session *s, const char *range, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = listen_listen(s, range, flags);
+    nest__from_home(trip);
+    return result;
+}
+
 /* Takes a connection of the client's. Its channel's number; -1: errno is EAGAIN if there is none.
  */
 static int listen_take(nest_session *s, const struct nest__further *listener) {
@@ -122,7 +130,7 @@ static int listen_take(nest_session *s, const struct nest__further *listener) {
     return number;
 }
 
-int nest_accept(nest_session *s, int handle, uint32_t ms) {
+__attribute__((noinline)) static int listen_accept(nest_session *s, int handle, uint32_t ms) {
     struct nest__further *listener = nest__second_use(s, handle);
     if (listener == NULL) {
         return -1;
@@ -146,7 +154,14 @@ int nest_accept(nest_session *s, int handle, uint32_t ms) {
     }
 }
 
-int nest_port_of(nest_session *s, int handle) {
+int nest_accept(nest_session *s, int handle, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = listen_accept(s, handle, ms);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static int listen_port_of(nest_session *s, int handle) {
     struct nest__dial_address address = {.length = sizeof address.socket};
     const struct nest__further *further = nest__second_use(s, handle);
     if (further == NULL ||
@@ -163,7 +178,14 @@ int nest_port_of(nest_session *s, int handle) {
     }
 }
 
-const char *nest_address_of(nest_session *s, int handle) {
+int nest_port_of(nest_session *s, int handle) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = listen_port_of(s, handle);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static const char *listen_address_of(nest_session *s, int handle) {
     struct nest__dial_address address = {.length = sizeof address.socket};
     char text[NEST__ADDRESS_TEXT];
     const struct nest__further *further = nest__second_use(s, handle);
@@ -177,4 +199,11 @@ const char *nest_address_of(nest_session *s, int handle) {
         nest_strlcpy(copy, text, strlen(text) + 1);
     }
     return copy;
+}
+
+const char *nest_address_of(nest_session *s, int handle) {
+    struct nest__trip *trip = nest__at_home(s);
+    const char *result = listen_address_of(s, handle);
+    nest__from_home(trip);
+    return result;
 }

@@ -24,7 +24,8 @@ static int ready_found(int set) {
            ((event.events & EPOLLOUT) != 0 || over != 0 ? (int)NEST_WRITABLE : 0);
 }
 
-int nest_wait_for(nest_session *s, int fd, unsigned events, uint32_t ms) {
+__attribute__((noinline)) static int ready_wait_for(nest_session *s, int fd, unsigned events,
+                                                    uint32_t ms) {
     struct epoll_event event = {.events = ((events & NEST_READABLE) != 0 ? EPOLLIN : 0u) |
                                           ((events & NEST_WRITABLE) != 0 ? EPOLLOUT : 0u)};
     if (nest__fails(s, nest__acting(s))) {
@@ -59,5 +60,12 @@ int nest_wait_for(nest_session *s, int fd, unsigned events, uint32_t ms) {
     int error = errno;
     nest__channel_close(s, (unsigned)number, false);
     errno = error;
+    return result;
+}
+
+int nest_wait_for(nest_session *s, int fd, unsigned events, uint32_t ms) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = ready_wait_for(s, fd, events, ms);
+    nest__from_home(trip);
     return result;
 }

@@ -135,7 +135,8 @@ static int secured_shake(nest_session *s, struct nest__further *further) {
     }
 }
 
-int nest_start_tls_on(nest_session *s, int handle, const char *name) {
+__attribute__((noinline)) static int secured_start_tls_on(nest_session *s, int handle,
+                                                          const char *name) {
     struct nest__further *further = nest__second_input(s, handle);
     struct secured_client client = {.name = name};
     client.is_number = name != NULL && secured_number(name);
@@ -164,4 +165,11 @@ int nest_start_tls_on(nest_session *s, int handle, const char *name) {
     int error = name != NULL ? nest__tls_begin_asking(&further->chan, client.ssl)
                              : nest__tls_begin(&further->chan);
     return error < 0 ? secured_fail(-error) : secured_shake(s, further);
+}
+
+int nest_start_tls_on(nest_session *s, int handle, const char *name) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = secured_start_tls_on(s, handle, name);
+    nest__from_home(trip);
+    return result;
 }

@@ -34,7 +34,7 @@ static int upgrade_shake(nest_session *s) {
     return nest__cut_short(s, result < 0 ? result : -ECONNRESET);
 }
 
-int nest_start_tls(nest_session *s) {
+__attribute__((noinline)) static int upgrade_start_tls(nest_session *s) {
     if (nest__input_fails(s)) {
         return -1;
     }
@@ -57,4 +57,11 @@ int nest_start_tls(nest_session *s) {
         return nest__cut_short(s, -ENOMEM);
     }
     return upgrade_shake(s);
+}
+
+int nest_start_tls(nest_session *s) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = upgrade_start_tls(s);
+    nest__from_home(trip);
+    return result;
 }

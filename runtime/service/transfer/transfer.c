@@ -59,9 +59,17 @@ static int transfer_drain(nest_session *s, struct nest__further *further, uint64
     return nest__channel_drain(s, further, mark); /* others may have a turn here */
 }
 
-int nest_drain_to(nest_session *s, int handle, unsigned flags) {
+__attribute__((noinline)) static int transfer_drain_to(nest_session *s, int handle,
+                                                       unsigned flags) {
     struct nest__further *further = nest__second_output(s, handle);
     return further == NULL ? -1 : transfer_drain(s, further, 0, flags);
+}
+
+int nest_drain_to(nest_session *s, int handle, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int result = transfer_drain_to(s, handle, flags);
+    nest__from_home(trip);
+    return result;
 }
 
 /* -- a file is sent */
@@ -163,8 +171,9 @@ static int64_t transfer_send(nest_session *s, int handle, const nest_file *file,
     return sent < 0 || said < 0 ? -1 : (int64_t)(whole - transfer.left);
 }
 
-int64_t nest_file_reply_to_path(nest_session *s, int handle, const char *path, uint64_t offset,
-                                uint64_t length, unsigned flags) {
+__attribute__((noinline)) static int64_t
+transfer_file_reply_to_path(nest_session *s, int handle, const char *path, uint64_t offset,
+                            uint64_t length, unsigned flags) {
     nest_file file;
     if (nest__second_output(s, handle) == NULL) {
         return -1;
@@ -185,14 +194,31 @@ int64_t nest_file_reply_to_path(nest_session *s, int handle, const char *path, u
     return result;
 }
 
-int64_t nest_file_reply_to_open(nest_session *s, int handle, nest_file *file, uint64_t offset,
+int64_t nest_file_reply_to_path(nest_session *s, int handle, const char *path, uint64_t offset,
                                 uint64_t length, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = transfer_file_reply_to_path(s, handle, path, offset, length, flags);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static int64_t
+transfer_file_reply_to_open(nest_session *s, int handle, nest_file *file, uint64_t offset,
+                            uint64_t length, unsigned flags) {
     if (nest__second_output(s, handle) == NULL) {
         return -1;
     }
     int error = nest__files_opened(s, file);
     return error < 0 ? transfer_fail(-error)
                      : transfer_send(s, handle, file, offset, length, flags);
+}
+
+int64_t nest_file_reply_to_open(nest_session *s, int handle, nest_file *file, uint64_t offset,
+                                uint64_t length, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = transfer_file_reply_to_open(s, handle, file, offset, length, flags);
+    nest__from_home(trip);
+    return result;
 }
 
 /* -- a file is received */
@@ -220,8 +246,9 @@ static int64_t transfer_receive(nest_session *s, struct nest__further *further, 
     return member.got < 0 ? nest__second_gone(s, further) : member.got;
 }
 
-int64_t nest_file_receive_from_upload(nest_session *s, int handle, nest_upload *upload,
-                                      uint64_t length, unsigned flags) {
+__attribute__((noinline)) static int64_t
+transfer_file_receive_from_upload(nest_session *s, int handle, nest_upload *upload, uint64_t length,
+                                  unsigned flags) {
     struct nest__further *further = nest__second_input(s, handle);
     if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
@@ -247,8 +274,17 @@ int64_t nest_file_receive_from_upload(nest_session *s, int handle, nest_upload *
     return n < 0 ? -1 : (int64_t)taken;
 }
 
-int64_t nest_file_receive_from_path(nest_session *s, int handle, const char *path, uint64_t length,
-                                    unsigned flags) {
+int64_t nest_file_receive_from_upload(nest_session *s, int handle, nest_upload *upload,
+                                      uint64_t length, unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = transfer_file_receive_from_upload(s, handle, upload, length, flags);
+    nest__from_home(trip);
+    return result;
+}
+
+__attribute__((noinline)) static int64_t
+transfer_file_receive_from_path(nest_session *s, int handle, const char *path, uint64_t length,
+                                unsigned flags) {
     if (nest__second_input(s, handle) == NULL) {
         return -1;
     }
@@ -269,4 +305,12 @@ int64_t nest_file_receive_from_path(nest_session *s, int handle, const char *pat
         return -1;
     }
     return nest_file_commit(s, upload, flags) < 0 ? -1 : taken;
+}
+
+int64_t nest_file_receive_from_path(nest_session *s, int handle, const char *path, uint64_t length,
+                                    unsigned flags) {
+    struct nest__trip *trip = nest__at_home(s);
+    int64_t result = transfer_file_receive_from_path(s, handle, path, length, flags);
+    nest__from_home(trip);
+    return result;
 }

@@ -1,11 +1,9 @@
 //! Option `processors`: what it does not go together with. Must not know: how actions reach a thread.
 
 use super::row::OptionInfo;
-use crate::model::{Action, Machine, Settings, What};
-use nest_c::{directives, inner};
+use crate::model::Settings;
 use nest_diag::{Code, Diagnostic};
-use nest_feature::Feature;
-use nest_syntax::ast::{Decl, OptionDecl, Spec};
+use nest_syntax::ast::OptionDecl;
 
 const OPTION: &str = "processors";
 
@@ -32,21 +30,6 @@ const OPTIONS: &[(&str, &str)] = &[
         "it watches the loop, which no action of such a server delays",
     ),
 ];
-
-/// What directives need of the loop, and cannot have from a thread beside it.
-const FEATURES: &[(Feature, &str)] = &[
-    (
-        Feature::Channels,
-        "connections that actions open belong to the loop",
-    ),
-    (
-        Feature::StartTls,
-        "only the loop can encrypt a connection that has begun",
-    ),
-];
-
-const HELP: &str =
-    "choose threadServer, whose actions have a thread each, or remove one of the two";
 
 /// E0604. `seen`: the options that are given.
 pub(super) fn look(
@@ -79,54 +62,4 @@ pub(super) fn look(
                 .help(format!("{why}; remove one of the two")),
         );
     }
-}
-
-/// E0604: directives and functions of actions.
-pub(crate) fn directives(spec: &Spec, m: &Machine, out: &mut Vec<Diagnostic>) {
-    let options = spec.decls.iter().filter_map(|decl| match decl {
-        Decl::Option(option) => Some(option),
-        _ => None,
-    });
-    let Some(option) = options.into_iter().find(|o| o.name.text == OPTION) else {
-        return;
-    };
-    for (feature, why) in FEATURES {
-        if !m.features.contains(*feature) {
-            continue;
-        }
-        let sites = actions(m).flat_map(|action| {
-            let needs = |name: &str| {
-                let mut needed = nest_feature::Features::default();
-                needed.extend(directives::feature(name));
-                needed.contains(*feature)
-            };
-            action.uses.iter().filter_map(move |u| match &u.what {
-                What::Directive { directive, .. } if needs(directive.c) => {
-                    Some((directive.word(), inner(action.span, &u.at)))
-                }
-                _ => None,
-            })
-        });
-        let mut found = Diagnostic::new(
-            Code::E0604,
-            option.name.span,
-            format!("an action on a thread of `processors` cannot do this: {why}"),
-        );
-        if let Some((word, span)) = sites.into_iter().next() {
-            let what = format!("{word} in a server with `processors`: {why}");
-            found = Diagnostic::new(Code::E0604, span, what)
-                .label(option.name.span, "actions run beside the loop");
-        }
-        out.push(found.help(HELP));
-    }
-}
-
-fn actions(m: &Machine) -> impl Iterator<Item = &Action> {
-    let rules = m.rules.iter().map(|r| &r.action);
-    let timers = m.timers.iter().map(|t| &t.action);
-    rules
-        .chain(timers)
-        .chain(&m.start)
-        .chain(&m.end)
-        .chain(&m.overload)
 }
