@@ -16,7 +16,6 @@ mod fill;
 mod filler;
 mod follow;
 mod gate;
-mod listening;
 mod load;
 mod log;
 mod options;
@@ -28,6 +27,7 @@ mod running;
 mod server;
 mod shape;
 mod shared;
+mod sockets;
 mod status;
 
 pub use control::{Question, ask};

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use crate::listening;
+use crate::sockets;
 
 /// A server that does not answer in this time is not asked further.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -35,7 +35,7 @@ impl Origin {
         ];
         let mut stream = connect(&own[0]).or_else(|_| connect(&own[1]));
         if stream.is_err() {
-            for listener in listening::listeners(port) {
+            for listener in sockets::listeners(port) {
                 stream = stream.or_else(|_| connect(&listener.address));
             }
         }

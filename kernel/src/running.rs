@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::{cgroup, listening, process};
+use crate::{cgroup, process, sockets};
 
 /// A server that runs.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Running {
     /// The server that has all sockets that listen on the port. An error if there is none, or if there are
     /// several, whose connections could not be told apart.
     pub fn find(port: u16) -> Result<Self, Failure> {
-        let sockets: BTreeSet<String> = listening::listeners(port)
+        let sockets: BTreeSet<String> = sockets::listeners(port)
             .iter()
             .map(|listener| process::socket(listener.inode))
             .collect();

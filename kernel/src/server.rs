@@ -4,7 +4,6 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::process;
 use crate::running::Running;
+use crate::sockets;
 
 /// So long the server may take to listen.
 const START: Duration = Duration::from_secs(60);
@@ -90,8 +90,9 @@ pub fn examine(port: u16, group: &Group, ended: &dyn Fn() -> bool) -> Result<(),
     {
         return Err("the server ends each connection after one answer".to_owned());
     }
-    let ends = origin.ends().ok_or("the connection ended")?;
-    let found = inode(ends).and_then(|inode| holder(inode, group));
+    let (client, server) = origin.ends().ok_or("the connection ended")?;
+    let found = sockets::connection(server.port(), client.port());
+    let found = found.and_then(|inode| holder(inode, group));
     match found {
         Some(Holder { rings: true, .. }) => Err("the server reads by io_uring".to_owned()),
         Some(holder) if holder.flags & NONBLOCK != 0 => Ok(()),
@@ -102,25 +103,6 @@ pub fn examine(port: u16, group: &Group, ended: &dyn Fn() -> bool) -> Result<(),
                 .to_owned(),
         ),
     }
-}
-
-/// The inode of the server's socket of a connection.
-fn inode((client, server): (SocketAddr, SocketAddr)) -> Option<u64> {
-    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
-        .iter()
-        .find_map(|table| {
-            let text = fs::read_to_string(table).ok()?;
-            text.lines().skip(1).find_map(|line| {
-                let fields: Vec<&str> = line.split_whitespace().collect();
-                let port = |i: usize| {
-                    let (_, port) = fields.get(i)?.rsplit_once(':')?;
-                    u16::from_str_radix(port, 16).ok()
-                };
-                let same = port(1)? == server.port() && port(2)? == client.port();
-                let inode = fields.get(9)?.parse().ok()?;
-                (same && inode != 0).then_some(inode)
-            })
-        })
 }
 
 /// How a process has a connection.

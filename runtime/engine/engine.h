@@ -183,7 +183,8 @@ int nest__wait_in_fiber(nest_session *, const struct nest__wait *);
 int nest__await_output(nest_session *, uint64_t mark);
 /* Waits for input (NEST__INPUT). Returns how many bytes; 0: end of file; -1 and errno. */
 int64_t nest__await_input(nest_session *, uint8_t *into, uint32_t room, uint32_t deadline);
-/* Waits for work (NEST__WORK). Returns the result of `work`, which never fails the connection. */
+/* Waits for work (NEST__WORK); a thread of option processors does it itself. Returns the result of
+ * `work`, which never fails the connection. */
 int nest__await_work(nest_session *, int (*work)(void *), void *arg);
 
 /* -- input.c */

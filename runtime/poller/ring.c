@@ -4,6 +4,7 @@
  * thread of the loop calls: nothing completes, and no socket is read, between two calls. The raw
  * system calls are used, because a generated server depends on nothing but libc. */
 #include "ring.h"
+#include "../platform/context.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -212,16 +213,13 @@ bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name) {
     return true;
 }
 
-bool nest__ring_poll_again(uint32_t events, uint64_t name, uint64_t own) {
-    struct nest__sqe *sqe = nest__ring_submit(NEST__SQE_POLL_REMOVE, -1, own);
-    if (sqe == NULL) {
-        return false;
+bool nest__ring_close(int fd, uint64_t own) {
+    struct nest__sqe *sqe =
+        NEST__CALLS_WATCHED ? NULL : nest__ring_submit(NEST__SQE_CLOSE, fd, own);
+    if (sqe != NULL) {
+        sqe->flags = NEST__SQE_SILENT;
     }
-    sqe->address = name;
-    sqe->how = events;
-    sqe->length = NEST__SQE_UPDATE | NEST__SQE_MULTI;
-    sqe->flags = NEST__SQE_SILENT;
-    return true;
+    return sqe != NULL;
 }
 
 struct msghdr *nest__ring_message(void) {

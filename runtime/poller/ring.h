@@ -24,9 +24,8 @@ struct nest__sqe *nest__ring_submit(uint8_t opcode, int fd, uint64_t name);
 void nest__ring_cancel(uint64_t name, uint64_t own);
 /* Polls a descriptor, once or until it is cancelled. False: no memory for operations. */
 bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name);
-/* Lets a poll of several events tell again what is so now. `own`: the name of this operation.
- * False: no memory for operations. */
-bool nest__ring_poll_again(uint32_t events, uint64_t name, uint64_t own);
+/* Closes a descriptor, and tells nobody. False: the caller has to. */
+bool nest__ring_close(int fd, uint64_t own);
 enum { NEST__RING_VECTORS = 16 };
 /* The message of a SENDMSG, with room for NEST__RING_VECTORS pieces, until the next
  * nest__ring_enter. NULL: there are too many. */

@@ -28,7 +28,6 @@ struct nest__sqe {
 _Static_assert(sizeof(struct nest__sqe) == 64, "as the kernel has it");
 enum {
     NEST__SQE_POLL = 6,
-    NEST__SQE_POLL_REMOVE = 7,
     NEST__SQE_SENDMSG = 9,
     NEST__SQE_CANCEL = 14,
     NEST__SQE_CLOSE = 19,
@@ -38,7 +37,7 @@ enum {
 };
 enum { NEST__SQE_BUFFER = 1 << 5, NEST__SQE_SILENT = 1 << 6 }; /* flags; SILENT: if it succeeds */
 enum { NEST__SQE_POLL_FIRST = 1 };                             /* ioprio of RECEIVE */
-enum { NEST__SQE_MULTI = 1, NEST__SQE_UPDATE = 2 };            /* length of POLL, POLL_REMOVE */
+enum { NEST__SQE_MULTI = 1 };                                  /* length of POLL */
 
 /* One that has completed. */
 struct nest__cqe {

@@ -9,7 +9,6 @@
  * Large output and files are sent at once, without the ring: it would copy no less, and an action
  * that sends much would wait for each piece. So are last answers: the session ends at once. */
 #include "../channel/channel.h"
-#include "../platform/context.h"
 #include "../platform/platform.h"
 #include "../service/processors/processors.h"
 #include "direct.h"
@@ -58,27 +57,29 @@ static struct {
 
 #define URING_NAMELESS nest__name_of_loop((enum nest__operation)URING_NOBODY, 0)
 
-/* Polls the channel's descriptor; one poll at a time. */
+/* Ends the poll. If something is awaited then, it is asked for again. */
+static void uring_unpoll(const nest_session *s, struct nest__chan *chan) {
+    if ((chan->io & URING_CANCEL) == 0) {
+        nest__ring_cancel(nest__name_of(s, chan, NEST__OP_WATCH), URING_NAMELESS);
+        chan->io |= URING_CANCEL;
+    }
+}
+
+/* Polls the channel's descriptor; one poll at a time. Errors are told once: a channel that minds
+ * the end of input may not have done so yet when it was told. */
 static bool uring_ready(const nest_session *s, struct nest__chan *chan, uint8_t what) {
-    const uint8_t all = URING_POLL_IN | URING_POLL_OUT;
-    uint64_t name = nest__name_of(s, chan, NEST__OP_WATCH);
+    if ((chan->io & URING_POLL) != 0) {
+        bool minds = what == 0 && (chan->state & NEST__CHAN_MINDS) != 0;
+        if (minds || (chan->io & (URING_POLL_IN | URING_POLL_OUT)) != what) {
+            uring_unpoll(s, chan);
+        }
+        return true;
+    }
     uint32_t errors = nest__further_is(1) ? POLLRDHUP : 0;
     uint32_t events = ((what & URING_POLL_IN) != 0 ? POLLIN : 0u) |
                       ((what & URING_POLL_OUT) != 0 ? POLLOUT : 0u) | (what == 0 ? errors : 0u);
-    if ((chan->io & URING_POLL) != 0) {
-        if ((chan->io & URING_CANCEL) != 0) {
-            return true; /* then it is asked for again */
-        }
-        if ((chan->io & all) != what) {
-            nest__ring_cancel(name, URING_NAMELESS);
-            chan->io |= URING_CANCEL;
-            return true;
-        }
-        /* An error that was told when nobody awaited it is not told by itself again. */
-        return what != 0 || nest__ring_poll_again(events, name, URING_NAMELESS);
-    }
     int fd = nest__chan_descriptor(chan, what == URING_POLL_OUT);
-    if (!nest__ring_poll(fd, events, what == 0, name)) { /* errors: each of them is told once */
+    if (!nest__ring_poll(fd, events, what == 0, nest__name_of(s, chan, NEST__OP_WATCH))) {
         return false;
     }
     chan->io |= URING_POLL | what;
@@ -388,7 +389,11 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     if ((chan->io & URING_CLOSE) != 0) {
         return uring_closed(s, chan, done);
     }
-    if (uring_turn(s, chan)) {
+    bool turn = uring_turn(s, chan);
+    if (what == 0 && more && (turn || chan->awaits != NEST__AWAIT_ERRORS)) {
+        uring_unpoll(s, chan); /* nobody hears it now: who awaits it later polls again */
+    }
+    if (turn) {
         return false;
     }
     if (what == (URING_POLL_IN | URING_POLL_OUT) && chan->awaits == NEST__AWAIT_BOTH &&
@@ -479,13 +484,8 @@ bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
         uring_cancel_all(s, chan);
         chan->io |= URING_CLOSE;
     }
-    bool here = NEST__CALLS_WATCHED || (chan->state & NEST__CHAN_CUT) != 0;
-    struct nest__sqe *sqe = nest__chan_apart(chan) || here
-                                ? NULL
-                                : nest__ring_submit(NEST__SQE_CLOSE, chan->fd, URING_NAMELESS);
-    if (sqe != NULL) {
-        sqe->flags = NEST__SQE_SILENT;
-    } else {
+    bool here = nest__chan_apart(chan) || (chan->state & NEST__CHAN_CUT) != 0;
+    if (here || !nest__ring_close(chan->fd, URING_NAMELESS)) {
         nest__chan_close(chan);
     }
     return !busy;

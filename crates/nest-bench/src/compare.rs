@@ -198,10 +198,20 @@ pub fn median(mut all: Vec<f64>) -> f64 {
 /// The cost of `other` in units of that of `base`, over the rounds that both have.
 #[must_use]
 pub fn ratio(other: &Entry, base: &Entry) -> Option<Ratio> {
-    let pairs = other.rounds.iter().zip(&base.rounds);
+    ratio_of(&other.rounds, &base.rounds, |sample| sample.cost)
+}
+
+/// A figure of rounds in units of that of other ones, each beside its own.
+pub fn ratio_of(
+    rounds: &[Sample],
+    base: &[Sample],
+    figure: impl Fn(&Sample) -> f64,
+) -> Option<Ratio> {
+    let pairs = rounds.iter().zip(base);
     let logs: Vec<f64> = pairs
-        .filter(|(a, b)| a.cost > 0.0 && b.cost > 0.0)
-        .map(|(a, b)| (a.cost / b.cost).ln())
+        .map(|(a, b)| (figure(a), figure(b)))
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .map(|(a, b)| (a / b).ln())
         .collect();
     let n = logs.len();
     if n == 0 {

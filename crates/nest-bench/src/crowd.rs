@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::expect::{Place, Taken};
 use crate::link::{Link, source};
+use crate::random::Random;
 use crate::talk::Talk;
 
 /// How many there are, and what they do.
@@ -93,7 +94,7 @@ pub struct Scene<'a> {
 
 struct Players<'a> {
     load: Scene<'a>,
-    random: u64,
+    random: Random,
     source: u32,
     result: Crowded,
 }
@@ -103,7 +104,7 @@ pub fn play(load: Scene, stop: &AtomicBool) -> Crowded {
     let crowd = load.crowd;
     let mut all = Players {
         load,
-        random: load.seed ^ 0x5107,
+        random: Random(load.seed ^ 0x5107),
         source: 0,
         result: Crowded {
             slow: crowd.slow,
@@ -133,14 +134,6 @@ pub fn play(load: Scene, stop: &AtomicBool) -> Crowded {
 }
 
 impl Players<'_> {
-    fn draw(&mut self, below: usize) -> usize {
-        // splitmix64
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((x ^ x >> 31) % below.max(1) as u64).unwrap_or_default()
-    }
-
     /// A connection; `None`: it cannot be made now.
     fn open(&mut self, first: Ipv4Addr, window: Option<usize>) -> Option<Link> {
         self.source = self.source.wrapping_add(1);
@@ -155,7 +148,7 @@ impl Players<'_> {
     fn slow(&mut self) -> Option<Slow> {
         Some(Slow {
             link: self.open(SLOW, Some(WINDOW))?,
-            talk: self.draw(self.load.talks.len()),
+            talk: self.random.draw(self.load.talks.len()),
             at: 0,
             sent: 0,
             place: Place::default(),
@@ -165,14 +158,14 @@ impl Players<'_> {
     /// A hostile client begins.
     fn hostile(&mut self, now: Instant) -> Option<Hostile> {
         let Crowd { garbage, whole, .. } = self.load.crowd;
-        let talk = self.draw(self.load.talks.len());
+        let talk = self.random.draw(self.load.talks.len());
         let first = first(&self.load.talks[talk]);
-        let part = 1 + self.draw(first.len().saturating_sub(1));
-        let (out, resets) = match self.draw(4) {
+        let part = 1 + self.random.draw(first.len().saturating_sub(1));
+        let (out, resets) = match self.random.draw(4) {
             // Half of a message.
             0 if !whole && first.len() > 1 => (first[..part].to_vec(), false),
             // What no rule matches.
-            1 if !garbage.is_empty() => (garbage[self.draw(garbage.len())].clone(), false),
+            1 if !garbage.is_empty() => (garbage[self.random.draw(garbage.len())].clone(), false),
             // A message whose answer nobody reads.
             2 => (first.to_vec(), true),
             // Nothing.

@@ -21,6 +21,7 @@ use crate::client::{Came, Client, State};
 use crate::crowd::{self, Crowd, Crowded, Scene};
 use crate::idle::Idle;
 use crate::link::source;
+use crate::random::Random;
 use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;
 use crate::trouble::{Kind, Trouble};
@@ -138,7 +139,7 @@ struct Run<'a, 'b> {
     fresh: VecDeque<usize>,
     /// Whether a conversation was drawn, or is not drawn any more.
     known: Vec<bool>,
-    random: u64,
+    random: Random,
     source: u32,
     /// Of a closed loop: nobody begins any more.
     over: bool,
@@ -174,7 +175,7 @@ pub fn drive(
         drawn: (0..talks).filter(|_| !load.trial).collect(),
         fresh: (0..talks).filter(|_| load.trial).collect(),
         known: vec![!load.trial; talks],
-        random: load.seed,
+        random: Random(load.seed),
         source: 0,
         over: false,
         schedule: Schedule::new(load.pace, 0),
@@ -219,14 +220,6 @@ fn nanoseconds(time: Duration) -> u64 {
 impl Run<'_, '_> {
     fn now(&self) -> u64 {
         nanoseconds(self.base.elapsed())
-    }
-
-    fn draw(&mut self, below: usize) -> usize {
-        // splitmix64
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.random ^ self.random >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((x ^ x >> 31) % below.max(1) as u64).unwrap_or_default()
     }
 
     fn whole(
@@ -388,7 +381,7 @@ impl Run<'_, '_> {
     fn next_talk(&mut self) -> Option<usize> {
         let fresh = self.fresh.pop_front();
         fresh.or_else(|| {
-            let place = self.draw(self.drawn.len());
+            let place = self.random.draw(self.drawn.len());
             self.drawn.get(place).copied()
         })
     }
@@ -463,7 +456,7 @@ impl Run<'_, '_> {
             self.clients[n].ask(talk, due);
         }
         let most = match self.clients[n].waiting() {
-            length if self.load.cut && length > 1 => 1 + self.draw(length - 1),
+            length if self.load.cut && length > 1 => 1 + self.random.draw(length - 1),
             _ => usize::MAX,
         };
         let client = &mut self.clients[n];

@@ -2,21 +2,7 @@
 //!
 //! Must not know: what such clients do, how figures were measured.
 
-use crate::compare::{Entry, Sample};
-
-/// The geometric mean of a figure's ratios, round by round, with the smallest and the largest.
-fn times(entry: &Entry, figure: impl Fn(&Sample) -> f64) -> Option<(f64, f64, f64)> {
-    let pairs = entry.rounds.iter().zip(&entry.calm);
-    let logs: Vec<f64> = pairs
-        .map(|(with, without)| (figure(with), figure(without)))
-        .filter(|(with, without)| *with > 0.0 && *without > 0.0)
-        .map(|(with, without)| (with / without).ln())
-        .collect();
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let least = logs.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    (!logs.is_empty()).then(|| (mean.exp(), least.exp(), most.exp()))
-}
+use crate::compare::{Entry, Sample, ratio_of};
 
 /// Lines about the harm; none if there were no such clients.
 #[must_use]
@@ -33,8 +19,11 @@ pub fn harm_table(all: &[Entry]) -> String {
     );
     for entry in all {
         let shown = |name: &str, figure: fn(&Sample) -> f64| {
-            let (mean, least, most) = times(entry, figure)?;
-            Some(format!("{name} {mean:.2} ({least:.2} to {most:.2})"))
+            let harm = ratio_of(&entry.rounds, &entry.calm, figure)?;
+            Some(format!(
+                "{name} {:.2} ({:.2} to {:.2})",
+                harm.mean, harm.least, harm.most
+            ))
         };
         let rate = (!entry.is_limited()).then(|| shown("requests/s", |s| s.rate));
         let parts = [

@@ -10,6 +10,8 @@ mod garbage;
 mod outcome;
 mod profile;
 mod servers;
+#[cfg(test)]
+mod specification;
 mod talks;
 mod words;
 
@@ -20,8 +22,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nest_bench::{
-    Crowd, Crowded, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Sample, Talk, Trouble,
-    drive, steady,
+    Crowd, Crowded, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Random, Sample, Talk,
+    Trouble, drive, steady,
 };
 use nest_machine::reach::Reach;
 use nest_machine::{Feature, Framing, MODELS, Machine};
@@ -183,7 +185,7 @@ fn conversations(args: &Bench, machine: &Machine, profile: &Profile) -> Result<V
         script: &script,
         messages: usize::try_from(args.messages).unwrap_or(1),
         profile,
-        random: words::Random(args.seed),
+        random: Random(args.seed),
         times: 0,
     };
     let mut talks = maker.make()?;
@@ -221,7 +223,7 @@ fn garbage(args: &Bench, machine: &Machine, talks: &[Talk], hostile: usize) -> V
     if hostile == 0 {
         return Vec::new();
     }
-    let all = garbage::garbage(machine, talks, &mut words::Random(args.seed));
+    let all = garbage::garbage(machine, talks, &mut Random(args.seed));
     if all.is_empty() {
         term::note("hostile clients send no garbage: every text may be the beginning of a message");
     }

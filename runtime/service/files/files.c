@@ -73,19 +73,12 @@ static int files_delete_work(void *arg) {
 }
 
 /* Works in END even if the client is gone, because actions clean up there. */
-__attribute__((noinline)) static int files_delete(nest_session *s, const char *path) {
+int nest_file_delete(nest_session *s, const char *path) {
     if (s->reason == NEST_OPEN && nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
     int error = path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, (void *)path);
     return error < 0 ? files_failed(error) : 0;
-}
-
-int nest_file_delete(nest_session *s, const char *path) {
-    struct nest__trip *trip = nest__at_home(s);
-    int result = files_delete(s, path);
-    nest__from_home(trip);
-    return result;
 }
 
 struct files_opening {

@@ -46,8 +46,7 @@ static int lists_failed(int error) {
     return -1;
 }
 
-__attribute__((noinline)) static int lists_list(nest_session *s, const char *path,
-                                                nest_files *list) {
+int nest_file_list(nest_session *s, const char *path, nest_files *list) {
     *list = (nest_files){.count = 0};
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
@@ -73,11 +72,4 @@ __attribute__((noinline)) static int lists_list(nest_session *s, const char *pat
         (struct nest__listed){s->work->services.lists.first, (void *)list->entries, (size_t)size};
     s->work->services.lists.first = entry;
     return 0;
-}
-
-int nest_file_list(nest_session *s, const char *path, nest_files *list) {
-    struct nest__trip *trip = nest__at_home(s);
-    int result = lists_list(s, path, list);
-    nest__from_home(trip);
-    return result;
 }

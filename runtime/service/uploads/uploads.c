@@ -83,7 +83,7 @@ static int uploads_begin_work(void *arg) {
     return nest__upload_begin(beginning->path, &beginning->upload->file);
 }
 
-__attribute__((noinline)) static nest_upload *uploads_create(nest_session *s, const char *path) {
+nest_upload *nest_file_create(nest_session *s, const char *path) {
     if (nest__fails(s, nest__acting(s))) {
         nest__refuse(s);
         return NULL;
@@ -111,13 +111,6 @@ __attribute__((noinline)) static nest_upload *uploads_create(nest_session *s, co
     return upload;
 }
 
-nest_upload *nest_file_create(nest_session *s, const char *path) {
-    struct nest__trip *trip = nest__at_home(s);
-    nest_upload *result = uploads_create(s, path);
-    nest__from_home(trip);
-    return result;
-}
-
 /* -- write */
 
 /* Writes the buffer. After a failure no file remains, and later calls do nothing. */
@@ -132,8 +125,7 @@ static int uploads_write_work(void *arg) {
     return 0;
 }
 
-__attribute__((noinline)) static int uploads_write(nest_session *s, nest_upload *upload,
-                                                   const void *p, size_t n) {
+int nest_file_write(nest_session *s, nest_upload *upload, const void *p, size_t n) {
     struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->message.p;
     if (nest__fails(s, action)) {
@@ -154,13 +146,6 @@ __attribute__((noinline)) static int uploads_write(nest_session *s, nest_upload 
         done += piece;
     }
     return upload->error < 0 ? uploads_failed(upload->error) : 0;
-}
-
-int nest_file_write(nest_session *s, nest_upload *upload, const void *p, size_t n) {
-    struct nest__trip *trip = nest__at_home(s);
-    int result = uploads_write(s, upload, p, n);
-    nest__from_home(trip);
-    return result;
 }
 
 /* -- commit, drop */
@@ -194,8 +179,7 @@ static void uploads_sync(nest_session *s, nest_upload *upload) {
     }
 }
 
-__attribute__((noinline)) static int uploads_commit(nest_session *s, nest_upload *upload,
-                                                    unsigned flags) {
+int nest_file_commit(nest_session *s, nest_upload *upload, unsigned flags) {
     bool fails = nest__fails(s, nest__acting(s));
     if (!uploads_known(s, upload)) {
         return fails ? nest__refuse(s) : uploads_failed(-EBADF);
@@ -220,21 +204,8 @@ __attribute__((noinline)) static int uploads_commit(nest_session *s, nest_upload
     return error < 0 ? uploads_failed(error) : 0;
 }
 
-int nest_file_commit(nest_session *s, nest_upload *upload, unsigned flags) {
-    struct nest__trip *trip = nest__at_home(s);
-    int result = uploads_commit(s, upload, flags);
-    nest__from_home(trip);
-    return result;
-}
-
-__attribute__((noinline)) static void uploads_drop_known(nest_session *s, nest_upload *upload) {
+void nest_file_drop(nest_session *s, nest_upload *upload) {
     if (uploads_known(s, upload)) {
         uploads_drop(s);
     }
-}
-
-void nest_file_drop(nest_session *s, nest_upload *upload) {
-    struct nest__trip *trip = nest__at_home(s);
-    uploads_drop_known(s, upload);
-    nest__from_home(trip);
 }

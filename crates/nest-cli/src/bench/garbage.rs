@@ -3,11 +3,9 @@
 //!
 //! Must not know: who sends them, what the server does about them.
 
-use nest_bench::Talk;
+use nest_bench::{Random, Talk};
 use nest_machine::Machine;
 use nest_pattern::Dfa;
-
-use super::words::Random;
 
 /// How many are made, and how often it is tried.
 const WANTED: usize = 32;
@@ -69,22 +67,8 @@ fn is_rejected(rules: &[&Dfa], word: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Random, garbage};
+    use crate::bench::specification::machine;
     use nest_bench::{Expect, Request, Talk};
-    use nest_machine::{Machine, Overrides};
-    use nest_syntax::Loader;
-
-    struct Nothing;
-
-    impl Loader for Nothing {
-        fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
-            Err(format!("cannot read {path}"))
-        }
-    }
-
-    fn machine(text: &str) -> Machine {
-        let compiled = nest_machine::compile("a.nest", text, &mut Nothing, &Overrides::default());
-        compiled.machine.expect("it is right")
-    }
 
     fn talks() -> Vec<Talk> {
         let request = Request {

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use nest_bench::Random;
 use nest_machine::Machine;
 use nest_machine::options::duration;
 use nest_pattern::{Dfa, Form, Nfa};
 
-use super::words::{Random, Words};
+use super::words::Words;
 
 /// The longest profile, value and think time that are accepted.
 const MOST_BYTES: usize = 1 << 16;
@@ -416,23 +417,14 @@ fn quoted(text: &[u8]) -> Result<(Vec<u8>, &[u8]), String> {
 #[cfg(test)]
 mod tests {
     use super::{Profile, Random};
-    use nest_machine::{Machine, Overrides};
-    use nest_syntax::Loader;
-
-    struct Nothing;
-
-    impl Loader for Nothing {
-        fn load(&mut self, _from: &str, path: &str) -> Result<(String, String), String> {
-            Err(format!("cannot read {path}"))
-        }
-    }
+    use crate::bench::specification;
+    use nest_machine::Machine;
 
     fn machine() -> Machine {
         let text = "%%\nget = \"GET \" [a-z]{1,9} \"\\n\" { $reply($2); }\n\
                     set = \"SET \" [a-z]{1,9} \" \" [0-9]{1,4} \"\\n\" { $reply($4); }\n\
                     \"BYE\\n\" { $close(); }\n";
-        let compiled = nest_machine::compile("a.nest", text, &mut Nothing, &Overrides::default());
-        compiled.machine.expect("it is right")
+        specification::machine(text)
     }
 
     fn read(text: &str) -> Result<Profile, String> {

@@ -10,14 +10,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nest_bench::{Place, Taken, Talk};
+use nest_bench::{Place, Random, Taken, Talk};
 use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
 use nest_machine::reach::Reach;
 
 use super::answers::{Seen, common, end, replied};
 use super::profile::Profile;
-use super::words::{Random, Words};
+use super::words::Words;
 use crate::signals;
 use crate::term::Failure;
 use crate::test::script::{Entry, Ran, Script, Talk as Played, one_after_another};

@@ -2,26 +2,13 @@
 //!
 //! Must not know: in which states the rule is active, what its action does.
 
+use nest_bench::Random;
 use nest_pattern::Dfa;
 
 /// The longest message.
 const LONGEST: usize = 120;
 /// Larger automata are not searched.
 const MOST_STATES: u32 = 5000;
-
-/// Random numbers that a seed determines.
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number below `below`; 0 if there is none.
-    pub fn draw(&mut self, below: usize) -> usize {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((x ^ x >> 31) % below.max(1) as u64).unwrap_or_default()
-    }
-}
 
 /// The words of an automaton.
 pub struct Words<'m> {

@@ -1,4 +1,4 @@
-//! The sockets that listen on a port of this network namespace, from /proc/self/net.
+//! The TCP sockets of this network namespace: those that listen on a port, and that of a connection.
 //!
 //! Must not know: why they are asked for.
 
@@ -15,13 +15,28 @@ pub struct Listener {
     pub inode: u64,
 }
 
-/// The sockets, IPv4's first. A table that cannot be read has none.
+/// The sockets that listen on a port, IPv4's first. A table that cannot be read has none.
 pub fn listeners(port: u16) -> Vec<Listener> {
-    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
-        .iter()
-        .filter_map(|table| fs::read_to_string(table).ok())
-        .flat_map(|text| listed(&text, port))
-        .collect()
+    tables().flat_map(|text| listed(&text, port)).collect()
+}
+
+/// The inode of the socket that has these ports at its own and at the other end.
+pub fn connection(own: u16, other: u16) -> Option<u64> {
+    let port = |field: &str| u16::from_str_radix(field.rsplit_once(':')?.1, 16).ok();
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let same = port(fields.get(1)?)? == own && port(fields.get(2)?)? == other;
+        let inode = fields.get(9)?.parse().ok()?;
+        (same && inode != 0).then_some(inode)
+    };
+    tables().find_map(|text| text.lines().skip(1).find_map(line))
+}
+
+fn tables() -> impl Iterator<Item = String> {
+    let paths = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    paths
+        .into_iter()
+        .filter_map(|path| fs::read_to_string(path).ok())
 }
 
 /// Those of a table.
