@@ -181,6 +181,7 @@ def exits(server):
     """An action that ends its thread takes its client out of its groups, and no other."""
     stays = Person(server)
     assert stays.ask('join all') == '0'
+    until('those of the case before have left', lambda: stays.ask('who all') == '1')
     for turn in range(10):
         goes, other = Person(server), Person(server)
         for person in goes, other:
