@@ -82,6 +82,8 @@ struct Done {
     names: Vec<(String, usize)>,
     /// Variables and where they are written.
     writes: Vec<(String, usize)>,
+    /// The same of those that a called function writes through a parameter while it holds a lock.
+    locked: Vec<(String, usize)>,
     /// Parameters through which it writes, and whether it holds a lock then.
     through: BTreeMap<usize, bool>,
     /// Functions and where they are called.
@@ -135,7 +137,7 @@ impl Shared {
             for (name, at) in &own.names {
                 touch(&mut found, name, span(*at), false);
             }
-            for (name, at) in &own.writes {
+            for (name, at) in own.writes.iter().chain(&own.locked) {
                 touch(&mut found, name, span(*at), true);
             }
             for (called, at) in &own.calls {
@@ -149,7 +151,7 @@ impl Shared {
                         for (name, _) in &function.names {
                             touch(&mut found, name, span(*at), false);
                         }
-                        for (name, _) in &function.writes {
+                        for (name, _) in function.writes.iter().chain(&function.locked) {
                             touch(&mut found, name, span(*at), true);
                         }
                         todo.extend(function.calls.iter().map(|(name, _)| name.as_str()));
@@ -251,8 +253,7 @@ fn through(functions: &BTreeMap<String, Vec<Done>>, name: &str) -> BTreeMap<usiz
     found
 }
 
-/// Adds what a body writes through what it gives to functions. Writes while a function holds a lock are
-/// left out: who calls it is not known to hold one.
+/// Adds what a body writes through what it gives to functions.
 fn pass(done: &mut Done, functions: &BTreeMap<String, Vec<Done>>) {
     for (call, number, place) in &done.given {
         let (name, at) = &done.calls[*call];
@@ -260,18 +261,17 @@ fn pass(done: &mut Done, functions: &BTreeMap<String, Vec<Done>>) {
             continue;
         };
         match place {
-            Place::Global(variable) if !locked || done.locks => {
-                done.writes.push((variable.clone(), *at));
-            }
-            Place::Global(_) => {}
+            Place::Global(variable) if locked => done.locked.push((variable.clone(), *at)),
+            Place::Global(variable) => done.writes.push((variable.clone(), *at)),
             Place::Given(own) => {
                 done.through.entry(*own).or_insert(locked || done.locks);
             }
         }
     }
-    done.writes
-        .sort_by(|(a, at), (b, other)| (at, a).cmp(&(other, b)));
-    done.writes.dedup();
+    for writes in [&mut done.writes, &mut done.locked] {
+        writes.sort_by(|(a, at), (b, other)| (at, a).cmp(&(other, b)));
+        writes.dedup();
+    }
 }
 
 /// The same of all functions, until nothing is new. What is handed on through more of them than
@@ -279,7 +279,8 @@ fn pass(done: &mut Done, functions: &BTreeMap<String, Vec<Done>>) {
 fn pass_all(functions: &mut BTreeMap<String, Vec<Done>>) {
     let count = |functions: &BTreeMap<String, Vec<Done>>| -> usize {
         let all = functions.values().flatten();
-        all.map(|done| done.through.len() + done.writes.len()).sum()
+        all.map(|done| done.through.len() + done.writes.len() + done.locked.len())
+            .sum()
     };
     for _ in 0..ROUNDS {
         let before = count(functions);
@@ -353,6 +354,10 @@ impl Follow<'_> {
             let at = at.saturating_sub(BODY.len());
             self.found.push(write(variable, at, guard(at)));
         }
+        for (variable, at) in &done.locked {
+            let at = at.saturating_sub(BODY.len());
+            self.found.push(write(variable, at, Guard::Lock));
+        }
         for (called, at) in &done.calls {
             let at = at.saturating_sub(BODY.len());
             let mut todo = vec![(called.as_str(), guard(at))];
@@ -368,6 +373,9 @@ impl Follow<'_> {
                     let writes = function.writes.iter();
                     let writes = writes.map(|(variable, _)| write(variable, at, guard));
                     self.found.extend(writes);
+                    let locked = function.locked.iter();
+                    let locked = locked.map(|(variable, _)| write(variable, at, Guard::Lock));
+                    self.found.extend(locked);
                     todo.extend(
                         function
                             .calls
@@ -484,7 +492,7 @@ fn done(text: &str, body: Node<'_>, around: &Around, parameters: &[Option<String
                 let name = node.child_by_field_name("function");
                 let name = name.filter(|name| name.kind() == "identifier");
                 let name = name.map_or("", |name| &text[name.byte_range()]);
-                done.locks |= name.contains("lock");
+                done.locks |= takes_lock(name);
                 done.calls.push((name.to_string(), node.start_byte()));
                 let arguments = node
                     .child_by_field_name("arguments")
@@ -520,6 +528,14 @@ fn done(text: &str, body: Node<'_>, around: &Around, parameters: &[Option<String
     }
     done.writes.sort_by_key(|(_, at)| *at);
     done
+}
+
+/// Whether a function takes a lock, by its name: `pthread_mutex_lock`, but not `clock` or `unlock`.
+fn takes_lock(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let others = ["clock", "block", "unlock"];
+    let mut found = name.match_indices("lock").map(|(at, word)| at + word.len());
+    found.any(|end| !others.iter().any(|other| name[..end].ends_with(other)))
 }
 
 /// The shared variable that an expression is, or is a part of.

@@ -19,6 +19,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "the syntax of conditions has the word, too",
     ),
     (
+        "nest-c/src/globals.rs",
+        &["block", "lock"],
+        "parts of the names of C functions",
+    ),
+    (
         "nest-machine/src/options/words.rs",
         &["tls"],
         "the word of option listen",

@@ -223,6 +223,46 @@ fn writes_through_a_parameter_are_found() {
 }
 
 #[test]
+fn a_function_that_locks_is_right_in_threads_and_wrong_in_processes() {
+    let lock = "static pthread_mutex_t m; static int n;";
+    for (function, action) in [
+        (
+            "static void f(void) { pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); }",
+            "f();",
+        ),
+        (
+            "static void f(int *p) { pthread_mutex_lock(&m); ++*p; pthread_mutex_unlock(&m); }",
+            "f(&n);",
+        ),
+        (
+            "static void g(int *p) { mtx_lock(&m); ++*p; mtx_unlock(&m); } static void f(void) { g(&n); }",
+            "f();",
+        ),
+        (
+            "static void f(void) { pthread_rwlock_wrlock(&m); n++; pthread_rwlock_unlock(&m); }",
+            "f();",
+        ),
+    ] {
+        let declarations = format!("{lock}\n{function}");
+        reports("process", &declarations, action, &["n"]);
+        reports("thread", &declarations, action, &[]);
+        reports("event", &declarations, action, &[]);
+    }
+}
+
+#[test]
+fn a_name_that_only_contains_the_letters_is_no_lock() {
+    for action in [
+        "n = clock();",
+        "clock_gettime(0, &now); n++;",
+        "block_signals(); n++;",
+        "pthread_mutex_unlock(&m); n++;",
+    ] {
+        reports("thread", "long n;", action, &["n"]);
+    }
+}
+
+#[test]
 fn what_a_macro_may_change_leads_nowhere() {
     for (declarations, action) in [
         (
