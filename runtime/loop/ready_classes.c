@@ -33,13 +33,15 @@ static struct {
 
 _Static_assert(NEST__LISTEN_MAX <= 32, "listeners have a bit each");
 
-/* The turn is over. */
+/* The turn is over. Others may have been served as well: those whose waits ended meanwhile, without
+ * a turn. So each message is counted for the class of its own client. */
 static void ready_settle(void) {
-    uint32_t served = nest__priority_served();
-    if (ready.turn != 0) {
-        nest__classes_charge(&ready.classes, ready.turn - 1, served > 0 ? served : 1);
-        ready.turn = 0;
+    for (uint32_t rank = 0; rank < NEST__CLASSES; rank++) {
+        uint32_t served = nest__priority_served(rank);
+        bool idle = served == 0 && ready.turn == rank + 1; /* a turn costs something */
+        nest__classes_charge(&ready.classes, rank, idle ? 1 : served);
     }
+    ready.turn = 0;
 }
 
 /* -- sessions */

@@ -14,9 +14,9 @@ enum { PRIORITY_REASON = 256, PRIORITY_MOST = 1000, PRIORITY_LOWER = 64 };
 
 /* scope: process, its loop's */
 static struct {
-    const char *text; /* of the quotas, as they were parsed last */
-    uint32_t served;
-    uint32_t lower; /* served since the last look, of all classes but the first */
+    const char *text;               /* of the quotas, as they were parsed last */
+    uint32_t served[NEST__CLASSES]; /* messages, not yet counted by the loop */
+    uint32_t lower;                 /* served since the last look, of all classes but the first */
     uint32_t listeners[NEST__LISTEN_MAX];
 } priority;
 
@@ -133,13 +133,14 @@ void nest__priority_arrives(const nest_session *s, unsigned listener) {
 void nest__priority_take(nest_session *s, const struct nest__rule *rule, const uint8_t *bytes,
                          uint32_t n) {
     (void)rule, (void)bytes, (void)n;
-    priority.served++;
-    priority.lower += nest__priority_entry(s)->rank > 0;
+    uint32_t rank = nest__priority_entry(s)->rank;
+    priority.served[rank]++;
+    priority.lower += rank > 0;
 }
 
-uint32_t nest__priority_served(void) {
-    uint32_t served = priority.served;
-    priority.served = 0;
+uint32_t nest__priority_served(uint32_t rank) {
+    uint32_t served = priority.served[rank];
+    priority.served[rank] = 0;
     return served;
 }
 

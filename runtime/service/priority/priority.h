@@ -27,8 +27,8 @@ bool nest__priority_holds(const nest_session *); /* the entry is the slot's own 
 uint32_t nest__priority_of_listener(unsigned index);
 /* The listener of the client: before its session is opened, which others may be meanwhile. */
 void nest__priority_arrives(const nest_session *, unsigned listener);
-/* How many messages were served since the last call. */
-uint32_t nest__priority_served(void);
+/* How many messages of a class were served since the last call. */
+uint32_t nest__priority_served(uint32_t rank);
 /* Since the last look, so many messages of all classes but the first were served that the loop has
  * to look before it serves more. */
 bool nest__priority_soon(void);
