@@ -189,10 +189,10 @@ void record_check_all(void) {
     const struct nest__worker *worker = nest__worker();
     bool lent = false;
     static uint64_t out_most; /* the reserve and spare blocks may be of a limit before */
-    uint64_t now_most = nest__queue_most(nest__config.output_buffer);
-    /* Behind bytes in flight, and behind a reference, is another block; and one is kept. */
-    now_most = draw_is_later() || draw_refers() ? 3 * now_most : now_most;
-    now_most += nest__config.output_buffer + 1; /* the block of the reserve may have come to it */
+    uint64_t one = nest__queue_most(nest__config.output_buffer);
+    /* Behind bytes in flight, and behind a reference, is another block; and one is kept. The block
+     * of the reserve, which may once have been a session's, may have come to it. */
+    uint64_t now_most = (draw_is_later() || draw_refers() ? 3 * one : one) + one;
     out_most = now_most > out_most ? now_most : out_most;
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
         nest_session *s = nest__slot_at(slot);
