@@ -477,14 +477,16 @@ static struct nest__command draw_short(void) {
 
 static struct nest__command draw_command(void) {
     bool all = sim.opened >= sim.conversations || sim.draining;
+    bool last =
+        all && sim.live == 0; /* lines may outlive conversations, and end before the script */
     if (draw_opening()) {
         return draw_open();
     }
-    if (sim.lines != NULL && sim_chance(all && sim.live == 0 ? 95 : 30)) {
+    if (sim.lines != NULL && (last || sim_chance(30))) {
         struct nest__command command = lines_draw(all, draw.stall, draw.reset);
         return command.verb == NEST__COMMAND_PASS ? draw_pass() : command;
     }
-    if (all && sim.live == 0) {
+    if (last) {
         return draw_verb(NEST__COMMAND_END, 0);
     }
     if (draw.drains && sim.opened + 5 >= sim.conversations && sim_chance(2)) {

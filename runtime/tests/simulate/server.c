@@ -83,8 +83,9 @@ static long run_texts(void) {
     return count;
 }
 
-/* The server has ended without those whose actions wait for work. */
-static int run_abandoned(int status) {
+/* The server has ended without those whose actions wait for work. Like main, ends the process at
+ * once: their actions keep memory, and would seem to call exit. */
+_Noreturn static void run_abandoned(int status) {
     uint32_t left = nest__slots_taken();
     for (uint32_t slot = 0; slot < nest__slots_ever(); slot++) {
         const nest_session *s = nest__slot_at(slot);
@@ -95,7 +96,7 @@ static int run_abandoned(int status) {
         sim_broken(NULL, "the server has ended without %u that do not wait for work",
                    (unsigned)left);
     }
-    return 0;
+    _exit(EXIT_SUCCESS);
 }
 
 /* A server's life. */
@@ -111,7 +112,7 @@ static int run(uint64_t seed) {
     }
     int status = nest__workers_run();
     if (nest__loop.phase == NEST__FINISHED) {
-        return run_abandoned(status);
+        run_abandoned(status);
     }
     bool cut = nest__cut() > 0;
     if (status != (cut ? 1 : 0)) {
