@@ -415,6 +415,14 @@ pub const STEPS: &[Step] = &[
     .draws()
     .takes(40),
     Step::new(
+        "browser",
+        "Chromium loads the book over HTTPS from examples/web, and sends nothing twice that it may keep",
+        Paths(&["tests/browser", "tests/support", "examples/web", "docs", "xtask/src/book", GENERATED]),
+        Program(&["python3", "tests/browser/run.py"]),
+    )
+    .draws()
+    .takes(25),
+    Step::new(
         "stages",
         "zlib decodes what clients send and encodes replies; bombs, slow clients and resets harm nobody",
         Paths(&["tests/stages", "tests/tls", "tests/support", GENERATED]),
