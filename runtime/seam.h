@@ -537,6 +537,10 @@ int nest__push(nest_session *, struct nest__chan *);
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
+/* How many bytes the system was given, modulo 2^64 and from a number that each channel chooses, if
+ * `sent` bytes of its output were sent. These are bytes as they leave, encoded and encrypted: part
+ * of a record or of an encoded piece leaves before the bytes in it count as sent. */
+uint64_t nest__chan_given(const struct nest__chan *, uint64_t sent);
 /* How many bytes the system holds that the client has not acknowledged. Makes a system call. */
 uint64_t nest__chan_unsent(const struct nest__chan *);
 /* The address as one of IPv6, an address of IPv4 as ::ffff:a.b.c.d. False: it has none. */

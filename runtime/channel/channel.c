@@ -80,6 +80,11 @@ uint64_t nest__chan_unsent(const struct nest__chan *chan) {
     return error == -1 || n < 0 ? 0 : (uint64_t)n;
 }
 
+uint64_t nest__chan_given(const struct nest__chan *chan, uint64_t sent) {
+    uint64_t given = CHANNEL_IS_ENCODED(chan) ? nest__encodes_given(chan, sent) : sent;
+    return CHANNEL_IS_TLS(chan) ? nest__tls_given(chan, given) : given;
+}
+
 bool nest__chan_unread(const struct nest__chan *chan) {
     const unsigned asks = NEST__CHAN_LATE | NEST__CHAN_EOF | NEST__CHAN_GONE;
     return (chan->state & asks) == NEST__CHAN_LATE && channel_has_input(chan);

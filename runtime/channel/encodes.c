@@ -35,6 +35,8 @@ struct encodes_one {
 struct encodes {
     bool failed, said_bye;
     uint64_t pending; /* bytes of the queue that the first one has taken, and that have not left */
+    uint64_t given;   /* encoded bytes that have left */
+    uint64_t counted; /* bytes of the queue that callers were told have left */
     struct encodes_one each[NEST__ENCODES];
 };
 
@@ -229,6 +231,7 @@ static int64_t encodes_leave(struct encodes_call *call) {
             if (sent <= 0) {
                 return sent == 0 ? -EAGAIN : sent;
             }
+            call->all->given += (uint64_t)sent;
             last->at += (uint32_t)sent;
             last->n -= (uint32_t)sent;
         }
@@ -307,6 +310,7 @@ static int64_t encodes_operate(struct encodes_call *call, const struct encodes_s
     }
     encodes_resume(all);
     int64_t sent = encodes_send(call, from);
+    all->counted += sent > 0 ? (uint64_t)sent : 0;
     encodes_hold(all);
     return sent;
 }
@@ -326,6 +330,11 @@ int64_t nest__encodes_send_file(const struct nest__chan *chan, int fd, uint64_t 
     struct encodes_call call = {.all = encodes_of(chan), .chan = chan, .below = below, .now = true};
     const struct encodes_source from = {.fd = fd, .at = at, .n = n};
     return encodes_operate(&call, &from);
+}
+
+uint64_t nest__encodes_given(const struct nest__chan *chan, uint64_t sent) {
+    const struct encodes *all = encodes_of(chan);
+    return all == NULL ? sent : sent - all->counted + all->given;
 }
 
 bool nest__encodes_bye(const struct nest__chan *chan, nest__encodes_below *below) {

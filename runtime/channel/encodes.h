@@ -28,6 +28,9 @@ int64_t nest__encodes_send(const struct nest__chan *, const struct nest__out[], 
                            nest__encodes_below *below);
 int64_t nest__encodes_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n,
                                 nest__encodes_below *below);
+/* As nest__chan_given: how many bytes `below` has sent of the form that the functions give, if so
+ * many of the queue count as sent. */
+uint64_t nest__encodes_given(const struct nest__chan *, uint64_t sent);
 /* Nothing follows: sends what the functions give at the end. True: all of it has left, or never
  * will; else when the channel is writable, after this was called again. */
 bool nest__encodes_bye(const struct nest__chan *, nest__encodes_below *below);

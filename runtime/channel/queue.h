@@ -33,8 +33,8 @@ struct nest__queue {
 struct nest__output {
     struct nest__queue queue;
     uint64_t sent;   /* bytes that were sent, modulo 2^64 */
-    uint64_t taken;  /* of these, the receiver had so many at the last look */
-    uint64_t before; /* and so many when the window of minimumRate began */
+    uint64_t taken;  /* nest__chan_given, without what the system held, at the last look */
+    uint64_t before; /* the same when the window of minimumRate began */
     uint32_t since;  /* if `waits`: the start of waiting, or the last progress */
     uint32_t moved;  /* if `moves`: the last send */
     uint32_t window; /* if `counts`: the start of the window */

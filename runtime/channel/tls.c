@@ -43,6 +43,8 @@ struct tls {
     bool more;        /* the last receive has left something in OpenSSL */
     uint8_t reads;    /* of the socket, since the last bytes of the stream */
     uint32_t pending; /* bytes of the stream in a record that has left in part */
+    uint64_t given;   /* encrypted bytes that the socket has taken */
+    uint64_t counted; /* bytes of the stream that callers were told are sent */
     uint8_t *held;    /* bytes of the protocol that wait, from held_at on */
     uint32_t held_at, held_n;
 };
@@ -74,6 +76,7 @@ static bool tls_flush(struct tls *tls) {
             return false;
         }
         tls->broken = n < 0;
+        tls->given += n > 0 ? (uint64_t)n : 0;
         tls->held_at += n > 0 ? (uint32_t)n : 0;
         tls->held_n -= n > 0 ? (uint32_t)n : 0;
     }
@@ -114,6 +117,7 @@ static int tls_bio_write(BIO *bio, const char *from, int n) {
         tls->broken = true;
         return -1;
     }
+    tls->given += sent > 0 ? (uint64_t)sent : 0;
     if (tls->sends) {
         if (sent < 0) {
             BIO_set_retry_write(bio);
@@ -348,6 +352,7 @@ static int64_t tls_send(struct tls *tls, const uint8_t *p, size_t n) {
         return error == 0 ? -ECONNRESET : error;
     }
     tls->pending = 0;
+    tls->counted += sent;
     return (int64_t)sent;
 }
 
@@ -455,6 +460,11 @@ int64_t nest__tls_send_file(const struct nest__chan *chan, int fd, uint64_t at, 
 bool nest__tls_bye(const struct nest__chan *chan) {
     struct tls_call call = {0};
     return tls_of(chan) == NULL || tls_run(chan, &call, NEST__CHAN_NOW, tls_call_bye) != 0;
+}
+
+uint64_t nest__tls_given(const struct nest__chan *chan, uint64_t sent) {
+    const struct tls *tls = tls_of(chan);
+    return tls == NULL ? sent : sent - tls->counted + tls->given;
 }
 
 bool nest__tls_holds_input(const struct nest__chan *chan) {

@@ -27,6 +27,8 @@ int64_t nest__tls_receive(const struct nest__chan *, void *to, size_t n, bool no
 int64_t nest__tls_send(const struct nest__chan *, const struct nest__out[], int n);
 int64_t nest__tls_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
 
+/* As nest__chan_given; `sent` counts bytes before they are encrypted. */
+uint64_t nest__tls_given(const struct nest__chan *, uint64_t sent);
 /* A receive would get bytes that were received from the socket already. */
 bool nest__tls_holds_input(const struct nest__chan *);
 /* Bytes of the protocol itself wait for room in the socket. The next operation sends them. */

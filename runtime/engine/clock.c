@@ -8,8 +8,13 @@
  *
  * A receiver makes progress when the system holds fewer bytes for it, whether or not others may be
  * sent for them: the system takes more only when much has become free. Bytes that leave are no
- * progress by themselves, because the system's buffer may have grown. The system is asked only when
- * a look is due. The first one is soon, because what it compares with is unknown before. */
+ * progress by themselves, because the system's buffer may have grown. So the bytes that the
+ * receiver has are those that the system was given (nest__chan_given) without those that it still
+ * holds. The bytes that count as sent would not do: a part of a record of TLS leaves before they
+ * are counted.
+ *
+ * The system is asked only when a look is due. The first one is soon, because what it compares with
+ * is unknown before. */
 #include "../service/proxied/proxied.h"
 #include "engine.h"
 
@@ -57,7 +62,8 @@ uint32_t nest__output_deadline(struct nest__output *out) {
 }
 
 static void clock_progress(const struct nest__chan *chan, struct nest__output *out, uint32_t now) {
-    uint64_t unsent = nest__chan_unsent(chan), taken = out->sent - unsent;
+    uint64_t unsent = nest__chan_unsent(chan);
+    uint64_t taken = nest__chan_given(chan, out->sent) - unsent;
     if (out->looked ? (int64_t)(taken - out->taken) > 0 : out->moves) {
         out->since = unsent == 0 && out->moves ? out->moved : now;
     }

@@ -117,6 +117,10 @@ uint64_t nest__chan_unsent(const struct nest__chan *chan) {
     return 0; /* what is sent is received */
 }
 
+uint64_t nest__chan_given(const struct nest__chan *chan, uint64_t sent) {
+    return NEST__ENCODES > 0 && nest__encodes_are(chan) ? nest__encodes_given(chan, sent) : sent;
+}
+
 bool nest__chan_unread(const struct nest__chan *chan) {
     return nest__chan_pending(chan);
 }

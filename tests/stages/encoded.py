@@ -8,6 +8,7 @@ import os
 import random
 import socket
 import struct
+import subprocess
 import time
 import zlib
 
@@ -362,5 +363,23 @@ def failing(case):
 ZIPPED = (('compressed output', conversation), ('compressed output over TLS', encrypted), ('compressed files', files),
           ('compressed output waits', pressure), ('resets', resets), ('compressed messages', everybody),
           ('a stop and the end of a stream', stopped))
+def limited(exe):
+    """In virtual time: what counts for writeTimeout and minimumRate is the encoded form, although a byte of a
+    reply, which may become a megabyte, counts as sent only when all of that has left."""
+    def reason(rate, *lines):
+        script = ('room 1 10', 'open 1', 'in 1 "*\\n"', *lines, 'reset 1')
+        done = subprocess.run([exe, '--set', 'writeTimeout=3s', '--set', f'minimumRate={rate}'], text=True,
+                              input='\n'.join(script) + '\n', capture_output=True, timeout=60, check=False)
+        return [line for line in done.stderr.splitlines() if line.startswith('end ')]
+    gone, late = ['end the client is gone.'], ['end timed out.']
+    steady = ('pass 2900', 'room 1 1') * 10
+    same('steadily', reason(0, *steady), gone)
+    same('steadily, then nothing yet', reason(0, *steady, 'pass 2999'), gone)
+    same('steadily, then nothing', reason(0, *steady, 'pass 3400'), late)
+    same('nothing', reason(0, 'pass 3000'), late)
+    same('fast enough', reason(10, *('pass 2000', 'room 1 20') * 30), gone)
+    same('too slow', reason(10, *('pass 2000', 'room 1 19') * 30), late)
+
+
 SERVERS = ((SPEC, ZIPPED, 'encoded-'), (LATER, (('compressed and encrypted later', upgraded),), 'encoded-later-'),
            (EXPANDING, (('expansion', expansion), ('refused output', failing)), 'expanding-'))

@@ -317,6 +317,8 @@ def main():
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
                 for name, case in cases:
                     attempt(report, model, 'stages', name, lambda c=case, e=exe: c(Case(e, folder)))
+        exe = built(nest, 'script', encoded.EXPANDING, os.path.join(folder, 'script'))
+        attempt(report, 'script', 'stages', 'limits of encoded output', lambda: encoded.limited(exe))
     return report.close()
 
 

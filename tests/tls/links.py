@@ -23,8 +23,10 @@ def context(folder, version=None, name='one'):
 class Link:
     """An encrypted connection whose records and bytes are seen."""
 
-    def __init__(self, port, trusted, host='one.test', receive=None):
+    def __init__(self, port, trusted, host='one.test', receive=None, segment=None):
         self.socket = socket.socket()
+        if segment:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, segment)
         if receive:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive)
         self.socket.settimeout(REPLY)

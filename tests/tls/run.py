@@ -30,6 +30,7 @@ from support.nest import SOCKET_MODELS, Failed, environment, program, run   # no
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
+import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
@@ -570,6 +571,7 @@ def main():
             out.write(LARGE)
         for model in models:
             for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
+                                      (limits.SPEC, limits.CASES, 'limits-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))

@@ -1,7 +1,7 @@
 //! To which shared variable a pointer leads, where that is certain.
 //!
 //! A local pointer leads to a variable if it gets no address but of that variable, or of a part of it. A
-//! parameter leads to what a caller gives. Of a pointer whose own address is taken, one that an unknown
+//! parameter leads to what a caller gives. Where a pointer at file scope leads, the caller says. Of a pointer whose own address is taken, one that an unknown
 //! call, which may be a macro, may change, and one that a macro names, nothing is certain. Must not know:
 //! models, who writes.
 
@@ -16,9 +16,19 @@ const DEEPEST: usize = 64;
 /// Rounds in which pointers are followed from one to the next.
 const ROUNDS: usize = 8;
 
+/// Functions of the C library that return memory to which nothing else points.
+const ALLOCATE: [&str; 6] = [
+    "aligned_alloc",
+    "calloc",
+    "malloc",
+    "realloc",
+    "strdup",
+    "strndup",
+];
+
 /// What is known of a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Lead {
+pub(crate) enum Lead {
     /// It has no value, or is null.
     Nothing,
     /// Into this object.
@@ -28,7 +38,7 @@ enum Lead {
 }
 
 impl Lead {
-    fn join(self, other: Lead) -> Lead {
+    pub(crate) fn join(self, other: Lead) -> Lead {
         match (self, other) {
             (Lead::Nothing, one) | (one, Lead::Nothing) => one,
             (one, other) if one == other => one,
@@ -38,10 +48,14 @@ impl Lead {
 }
 
 /// What a pointer leads to, or into.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// This shared variable.
     Global(String),
+    /// The memory that this pointer at file scope got from the C library.
+    Behind(String),
+    /// Memory that the C library has just given.
+    Fresh,
     /// What the caller gives as this parameter.
     Given(usize),
 }
@@ -50,11 +64,14 @@ pub(crate) enum Place {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Global {
     pub(crate) is_array: bool,
+    pub(crate) atomic: bool,
 }
 
 /// What a body can name.
 pub(crate) struct Visible<'g> {
     globals: &'g BTreeMap<String, Global>,
+    /// Pointers at file scope of which it is certain where they lead.
+    pointers: &'g BTreeMap<String, Lead>,
     /// Its own names, which hide those.
     pub(crate) own: BTreeSet<String>,
     /// Its static variables.
@@ -64,10 +81,15 @@ pub(crate) struct Visible<'g> {
 }
 
 impl<'g> Visible<'g> {
-    pub(crate) fn new(globals: &'g BTreeMap<String, Global>, own: BTreeSet<String>) -> Self {
+    pub(crate) fn new(
+        globals: &'g BTreeMap<String, Global>,
+        pointers: &'g BTreeMap<String, Lead>,
+        own: BTreeSet<String>,
+    ) -> Self {
         let (statics, leads) = (BTreeMap::new(), BTreeMap::new());
         Visible {
             globals,
+            pointers,
             own,
             statics,
             leads,
@@ -79,7 +101,19 @@ impl<'g> Visible<'g> {
         self.statics.get(name).or_else(global).copied()
     }
 
-    /// Finds out where the pointers of a body lead. `all`: its nodes. `parameters`: by number.
+    /// Whether this shared variable is atomic.
+    pub(crate) fn is_atomic(&self, name: &str) -> bool {
+        let global = self.statics.get(name).or_else(|| self.globals.get(name));
+        global.is_some_and(|global| global.atomic)
+    }
+
+    /// What the body gives to a pointer that is not its own. After [`Visible::follow`].
+    pub(crate) fn gives(&self, name: &str) -> Lead {
+        let lead = self.leads.get(name).filter(|_| !self.own.contains(name));
+        lead.cloned().unwrap_or(Lead::Nothing)
+    }
+
+    /// Finds out where the pointers of a body lead; false: it cannot. `all`: its nodes. `parameters`: by number.
     /// `trusted`: functions that get a copy of what they are given. `unsure`: names that macros may
     /// give other values.
     pub(crate) fn follow(
@@ -89,9 +123,9 @@ impl<'g> Visible<'g> {
         parameters: &[Option<String>],
         trusted: impl Fn(&str) -> bool,
         unsure: &BTreeSet<String>,
-    ) {
+    ) -> bool {
         if all.first().is_none_or(Node::has_error) {
-            return;
+            return false;
         }
         let mut fixed: BTreeMap<String, Lead> = BTreeMap::new();
         let mut give = |name: &str, lead: Lead| {
@@ -152,7 +186,9 @@ impl<'g> Visible<'g> {
                         }
                     }
                 }
-                kind if kind.starts_with("gnu_asm") || kind.starts_with("preproc_") => return,
+                kind if kind.starts_with("gnu_asm") || kind.starts_with("preproc_") => {
+                    return false;
+                }
                 _ => {}
             }
         }
@@ -167,11 +203,12 @@ impl<'g> Visible<'g> {
                 );
             }
             if next == self.leads {
-                return;
+                return true;
             }
             self.leads = next;
         }
         self.leads.clear();
+        false
     }
 
     /// The object that an expression is, or is a part of.
@@ -192,7 +229,7 @@ impl<'g> Visible<'g> {
     }
 
     /// `value`: where the expression points; else which object it is.
-    fn lead(&self, text: &str, node: Node<'_>, mut value: bool) -> Lead {
+    pub(crate) fn lead(&self, text: &str, node: Node<'_>, mut value: bool) -> Lead {
         let mut node = node;
         // Elements of an array may be arrays: `n[1][2]`.
         let mut elements = 0;
@@ -225,6 +262,14 @@ impl<'g> Visible<'g> {
                     let operator = field("operator").map_or("", |o| &text[o.byte_range()]);
                     field("left").filter(|_| matches!(operator, "+" | "-"))
                 }
+                "call_expression" if value && elements == 0 => {
+                    let called = field("function").map_or("", |f| &text[f.byte_range()]);
+                    return if ALLOCATE.contains(&called) {
+                        Lead::To(Place::Fresh)
+                    } else {
+                        Lead::Anywhere
+                    };
+                }
                 "null" if value => return Lead::Nothing,
                 "number_literal" if value && word == "0" => return Lead::Nothing,
                 "identifier" => return self.named(word, value, elements),
@@ -245,12 +290,13 @@ impl<'g> Visible<'g> {
             }
             _ => {}
         }
-        let local = self.own.contains(name) && value && elements < 2;
-        match self.leads.get(name).filter(|_| local) {
-            Some(lead) => lead.clone(),
-            None if local => Lead::Nothing,
-            None => Lead::Anywhere,
+        if !value || elements > 1 {
+            return Lead::Anywhere;
         }
+        if self.own.contains(name) {
+            return self.leads.get(name).cloned().unwrap_or(Lead::Nothing);
+        }
+        self.pointers.get(name).cloned().unwrap_or(Lead::Anywhere)
     }
 }
 
@@ -265,6 +311,11 @@ fn variable<'t>(text: &'t str, node: Node<'_>) -> Option<&'t str> {
         }
     }
     None
+}
+
+/// Whether a function is one of the C library that allocates or frees memory.
+pub(crate) fn is_allocator(name: &str) -> bool {
+    name == "free" || ALLOCATE.contains(&name)
 }
 
 /// Whether a declarator declares an array.

@@ -60,6 +60,12 @@ impl Body {
         Body { text, tree }
     }
 
+    /// What stands between the braces, with them; none if the parser gave up.
+    pub(crate) fn root(&self) -> Option<Node<'_>> {
+        let function = self.tree.as_ref()?.root_node().child(0)?;
+        function.child_by_field_name("body")
+    }
+
     /// Every use of a name of `names`, by position.
     pub fn uses(&self, names: &Names) -> Vec<(Range<usize>, usize)> {
         let inside = BODY.len()..self.text.len() - "\n}".len();

@@ -22,6 +22,12 @@ pub struct Source<'m> {
     pub overload: Option<&'m Action>,
     /// The code of `%timer` and `%signal`, which runs in a process without connections.
     pub server: Vec<&'m Action>,
+    /// The code of `%worker`, which runs when a worker begins.
+    pub beginning: Vec<&'m Action>,
+    /// The code that initialises the variables of `%shared`.
+    pub shared: Option<&'m Action>,
+    /// The statements of the start-up section, in order.
+    pub startup: Vec<&'m Code>,
     /// What stands at file scope, in order.
     pub file_scope: Vec<&'m Code>,
     /// Declarations of per-connection variables.

@@ -19,9 +19,14 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "the syntax of conditions has the word, too",
     ),
     (
-        "nest-c/src/globals.rs",
+        "nest-c/src/globals/bodies.rs",
         &["block", "lock"],
         "parts of the names of C functions",
+    ),
+    (
+        "nest-c/src/leads.rs",
+        &["free"],
+        "a function of the C library",
     ),
     (
         "nest-machine/src/options/words.rs",
@@ -89,11 +94,6 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "nest-cli/src/tls.rs",
         &["self"],
         "a value of an option of a command",
-    ),
-    (
-        "nest-c/src/globals.rs",
-        &["lock"],
-        "a word in the names of functions that lock",
     ),
     ("nest-cli/src/args.rs", &["log"], "an option of a command"),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),

@@ -44,11 +44,11 @@ impl Checker<'_> {
     }
 
     fn report_apart(&mut self, found: &Apart) {
-        let name = &found.variable;
+        let name = named(&found.variable, found.behind);
         let what = if found.written {
-            format!("code of the server writes the C global `{name}`, and actions do not see it")
+            format!("code of the server writes {name}, and actions do not see it")
         } else {
-            format!("code of the server reads the C global `{name}`, which only actions write")
+            format!("code of the server reads {name}, which only actions write")
         };
         let help = "%timer, %signal and %cache run in a process of their own, with a copy of its own; declare the \
                     variable in %shared";
@@ -60,7 +60,7 @@ impl Checker<'_> {
 
     fn report_global(&mut self, write: &Write, found: Kept) {
         let m = self.m;
-        let name = &write.variable;
+        let name = named(&write.variable, write.behind);
         let action = match write.owner {
             Owner::Rule(n) => called(&m.rules[n].label),
             Owner::Timer(n) => format!("TIMEOUT in {}", m.timers[n].label),
@@ -70,12 +70,10 @@ impl Checker<'_> {
         };
         let what = match found {
             Kept::Copies => format!(
-                "the action of {action} writes the C global `{name}`, and each process has a copy \
-                 of its own"
+                "the action of {action} writes {name}, and each process has a copy of its own"
             ),
             _ => format!(
-                "the action of {action} writes the C global `{name}`, and several threads may do so \
-                 at the same time"
+                "the action of {action} writes {name}, and several threads may do so at the same time"
             ),
         };
         let selectable = MODELS.iter().filter(|model| !model.option.is_empty());
@@ -100,7 +98,11 @@ impl Checker<'_> {
             ),
         };
         let instead = match found {
+            _ if write.atomic => {
+                "; if each process is to have its own, write `// nest: allow W0501, W0104 \"why\"`"
+            }
             Kept::Copies => "",
+            _ if write.behind => "",
             _ => "; or make it _Atomic",
         };
         let help = format!(
@@ -112,6 +114,12 @@ impl Checker<'_> {
             None,
         );
     }
+}
+
+/// What is written, in a sentence.
+fn named(variable: &str, behind: bool) -> String {
+    let before = if behind { "the memory behind " } else { "" };
+    format!("{before}the C global `{variable}`")
 }
 
 /// A rule in a sentence.

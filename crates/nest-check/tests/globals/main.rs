@@ -1,5 +1,7 @@
 //! C globals that actions write: which writes are found, and in which models they are reported.
 
+mod pointers;
+
 use nest_check::check;
 use nest_diag::Code;
 use nest_machine::{Overrides, compile};
@@ -157,7 +159,6 @@ fn writes_through_a_local_pointer_are_found() {
             "struct s { struct s *a; } n;",
             "struct s *p = &n; p = p->a; p->a = p;",
         ),
-        ("_Atomic int n;", "_Atomic int *p = &n; *p = 1;"),
         ("int n; void f(int *p) { *p = 1; p = &n; }", "f(&mine);"),
     ] {
         reports("process", declarations, action, &[]);
@@ -284,9 +285,6 @@ fn what_is_no_write_is_not_reported() {
     for (declarations, action) in [
         ("const int n = 1;", "mine = n;"),
         ("static int n;", "mine = n;"),
-        ("_Atomic int n;", "n++;"),
-        ("static _Atomic(int) n;", "n++;"),
-        ("#include <stdatomic.h>\natomic_int n;", "n++;"),
         ("_Thread_local int n;", "n++;"),
         ("static __thread int n;", "n++;"),
         ("extern int n;", "n++;"),

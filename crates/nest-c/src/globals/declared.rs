@@ -1,0 +1,138 @@
+//! The variables that declarations declare, and which of them connections share. Must not know: who
+//! writes them.
+
+use crate::leads::Global;
+use crate::library::children;
+use crate::scope::{declared, path_to_name};
+use std::collections::BTreeMap;
+use tree_sitter::Node;
+
+/// What stands at file scope.
+#[derive(Default)]
+pub(super) struct Declared<'t> {
+    /// The variables that every connection shares.
+    pub(super) globals: BTreeMap<String, Global>,
+    /// Static pointers, which no other file of C names, and the values that they are declared with.
+    pub(super) pointers: BTreeMap<String, Vec<Node<'t>>>,
+    /// What the parser could not read, and static variables whose address is a value: these texts
+    /// may name pointers in ways that are not seen.
+    pub(super) unclear: Vec<&'t str>,
+}
+
+impl<'t> Declared<'t> {
+    /// Reads it.
+    pub(super) fn of(text: &'t str, root: Node<'t>) -> Declared<'t> {
+        let mut found = Declared::default();
+        let mut todo = vec![root];
+        while let Some(node) = todo.pop() {
+            let inside = matches!(
+                node.kind(),
+                "translation_unit" | "linkage_specification" | "declaration_list"
+            );
+            if inside || node.kind().starts_with("preproc_") {
+                todo.extend(children(node));
+                continue;
+            }
+            if node.has_error() {
+                found.unclear.push(&text[node.byte_range()]);
+            }
+            if node.kind() == "declaration" {
+                found.globals.extend(shared(text, node));
+                found.pointers(text, node);
+            }
+        }
+        found
+    }
+
+    fn pointers(&mut self, text: &'t str, declaration: Node<'t>) {
+        let words = children(declaration).into_iter();
+        let words: Vec<&str> = words.map(|child| &text[child.byte_range()]).collect();
+        let is_static = words.contains(&"static") && !words.iter().any(|word| is_apart(word));
+        let mut cursor = declaration.walk();
+        for declarator in declaration.children_by_field_name("declarator", &mut cursor) {
+            let value = declarator.child_by_field_name("value");
+            let inner = value.and_then(|_| declarator.child_by_field_name("declarator"));
+            let path = path_to_name(inner.unwrap_or(declarator)).unwrap_or_default();
+            let Some((name, around)) = path.split_last() else {
+                continue;
+            };
+            let is_pointer = |node: &Node<'_>| node.kind() == "pointer_declarator";
+            let name = text[name.byte_range()].to_string();
+            if is_static && !around.is_empty() && around.iter().all(is_pointer) {
+                self.pointers.entry(name).or_default().extend(value);
+            } else if let Some(value) = value {
+                self.unclear.push(&text[value.byte_range()]);
+            }
+        }
+    }
+}
+
+/// Whether this specifier makes a variable one of a thread, or one of another file.
+fn is_apart(word: &str) -> bool {
+    matches!(
+        word,
+        "extern" | "_Thread_local" | "thread_local" | "__thread"
+    )
+}
+
+fn is_atomic(word: &str) -> bool {
+    word.starts_with("_Atomic") || word.starts_with("atomic_")
+}
+
+/// The variables of a declaration, without constants, and without those that are of one thread, or
+/// defined elsewhere.
+pub(super) fn shared(text: &str, declaration: Node<'_>) -> Vec<(String, Global)> {
+    let (mut constant, mut atomic) = (false, false);
+    for child in children(declaration) {
+        let word = &text[child.byte_range()];
+        if is_apart(word) {
+            return Vec::new();
+        }
+        atomic |= is_atomic(word);
+        constant |= matches!(word, "const" | "constexpr");
+    }
+    let mut cursor = declaration.walk();
+    let declarators = declaration.children_by_field_name("declarator", &mut cursor);
+    let variable = |declarator: Node<'_>| {
+        let mut node = declarator;
+        if node.kind() == "init_declarator" {
+            node = node.child_by_field_name("declarator")?;
+        }
+        let pointer = node.kind() == "pointer_declarator";
+        let is_array = node.kind() == "array_declarator";
+        if (constant && !pointer) || !(pointer || is_array || node.kind() == "identifier") {
+            return None;
+        }
+        // `char *const name`, `char *_Atomic name`
+        let qualified = children(node).into_iter();
+        let qualified: Vec<&str> = qualified.map(|child| &text[child.byte_range()]).collect();
+        if pointer && qualified.contains(&"const") {
+            return None;
+        }
+        let atomic = if pointer {
+            qualified.iter().any(|word| is_atomic(word))
+        } else {
+            atomic
+        };
+        let name = text[declared(node)?.byte_range()].to_string();
+        Some((name, Global { is_array, atomic }))
+    };
+    declarators.filter_map(variable).collect()
+}
+
+/// All names that declarations and parameters in a tree declare.
+pub(super) fn names(text: &str, root: Node<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut todo = vec![root];
+    while let Some(node) = todo.pop() {
+        if matches!(node.kind(), "declaration" | "parameter_declaration") {
+            let mut cursor = node.walk();
+            let all = node.children_by_field_name("declarator", &mut cursor);
+            let all = all.map(|d| d.child_by_field_name("declarator").unwrap_or(d));
+            let all = all.filter_map(declared);
+            found.extend(all.map(|name| text[name.byte_range()].to_string()));
+        }
+        todo.extend(children(node));
+    }
+    found
+}
