@@ -12,7 +12,6 @@ import os
 import random
 import re
 import signal
-import socket
 import sys
 import tempfile
 import threading
@@ -24,41 +23,19 @@ sys.path.insert(0, os.path.dirname(HERE))
 sys.path.insert(1, HERE)
 import commands                                                     # noqa: E402
 import item                                                         # noqa: E402
+from reference import Reference                                     # noqa: E402
 from support.cases import attempt                                   # noqa: E402
 from support.linear import Call, Undecided, explained                          # noqa: E402
 from support.nest import ROOT, SOCKET_MODELS, Failed, one_client, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.sample import ALL, SEED, one                                # noqa: E402
-from support.server import Client, Server, running                  # noqa: E402
+from support.server import Client, Server                           # noqa: E402
 
 LIMIT = 60                      # seconds until something must have happened
 SPEC = f'{ROOT}/examples/memcached/memcached.nest'
 SEQUENCES, EACH = (400, 40) if ALL else (40, 40)
 WRITERS, CALLS, KEYS = 6, 400 if ALL else 80, ['p', 'q', 'r']
 FRESH = 'all workers end, and the variables of %shared get their initial values'
-
-
-class Reference:
-    """Debian's memcached on a free port of loopback."""
-
-    def __init__(self):
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
-
-    @contextlib.contextmanager
-    def here(self):
-        """While it runs."""
-        words = ['memcached', '-l', '127.0.0.1', '-p', str(self.port), '-U', '0', '-t', '1']
-        with running(words + (['-u', 'root'] if os.geteuid() == 0 else [])):
-            end = time.monotonic() + LIMIT
-            while True:
-                with contextlib.suppress(OSError), Client(self):
-                    break
-                if time.monotonic() > end:
-                    raise Failed('memcached does not listen')
-                time.sleep(0.01)
-            yield self
 
 
 def equal(what, found, wanted):
