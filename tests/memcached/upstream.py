@@ -161,4 +161,5 @@ def main():
     return report.close()
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())
