@@ -7,7 +7,7 @@ import re
 import threading
 from support.server import Client
 
-KEYS = ['a', 'b', 'kay', 'd' * 250]
+KEYS = ['a', 'b', 'kay', 'd' * 250, 'p:q']
 LONG = 'x' * 251
 TIMES = ['0', '0', '100', '-1', '2147483000', 'x']     # memcached's times have 32 bits
 VERBS = ['set', 'add', 'replace', 'append', 'prepend']
@@ -58,7 +58,10 @@ def one(draw):
     else:
         words = draw.choice([['flush_all'], ['flush_all', '0'], ['flush_all', 'z'], ['verbosity', '1'],
                              ['verbosity'], ['get'], ['set', 'a'], ['nothing'], [], ['incr', 'a'],
-                             ['touch', 'a'], ['delete'], ['gets', ''], ['verbosity', 'z']])
+                             ['touch', 'a'], ['delete'], ['gets', ''], ['verbosity', 'z'],
+                             ['stats', 'detail', 'on'], ['stats', 'detail', 'off'], ['stats', 'detail', 'dump'],
+                             ['stats', 'detail'], ['stats', 'reset'], ['stats', 'sizes'], ['stats', 'none'],
+                             ['shutdown']])
     if draw.randrange(10) == 0 and words and words[0][:1] != 'g':
         words.append('noreply')
     blank = '  ' if draw.randrange(15) == 0 else ' '
@@ -69,7 +72,7 @@ def answers(server, commands):
     """All that a server answers to them, with a cache that is empty before. Versions are numbered as they
     are seen, because each server counts in its own way."""
     # A value that is too short takes one of the line ends. memcached drops answers at an end of file.
-    text = b'flush_all\r\n' + b''.join(commands) + b'\r\n\r\nquit\r\n'
+    text = b'flush_all\r\nstats detail off\r\nstats reset\r\n' + b''.join(commands) + b'\r\n\r\nquit\r\n'
     with Client(server) as client:
         sender = threading.Thread(target=client.send, args=(text,))
         sender.start()
@@ -79,7 +82,7 @@ def answers(server, commands):
 
     def named(found):
         return found[1] + b'#%d' % seen.setdefault(found[2], len(seen) + 1)
-    return re.sub(rb'(VALUE [abdky]+ [0-9]+ [0-9]+ )([0-9]+)(?=\r\n)', named, got)
+    return re.sub(rb'(VALUE [abdkypq:]+ [0-9]+ [0-9]+ )([0-9]+)(?=\r\n)', named, got)
 
 
 def fewer(commands, differ):

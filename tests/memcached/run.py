@@ -12,7 +12,6 @@ import os
 import random
 import re
 import signal
-import socket
 import sys
 import tempfile
 import threading
@@ -24,41 +23,20 @@ sys.path.insert(0, os.path.dirname(HERE))
 sys.path.insert(1, HERE)
 import commands                                                     # noqa: E402
 import item                                                         # noqa: E402
+import upstream                                                     # noqa: E402
+from reference import Reference                                     # noqa: E402
 from support.cases import attempt                                   # noqa: E402
 from support.linear import Call, Undecided, explained                          # noqa: E402
 from support.nest import ROOT, SOCKET_MODELS, Failed, one_client, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.sample import ALL, SEED, one                                # noqa: E402
-from support.server import Client, Server, running                  # noqa: E402
+from support.server import Client, Server                           # noqa: E402
 
 LIMIT = 60                      # seconds until something must have happened
 SPEC = f'{ROOT}/examples/memcached/memcached.nest'
 SEQUENCES, EACH = (400, 40) if ALL else (40, 40)
 WRITERS, CALLS, KEYS = 6, 400 if ALL else 80, ['p', 'q', 'r']
 FRESH = 'all workers end, and the variables of %shared get their initial values'
-
-
-class Reference:
-    """Debian's memcached on a free port of loopback."""
-
-    def __init__(self):
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
-
-    @contextlib.contextmanager
-    def here(self):
-        """While it runs."""
-        words = ['memcached', '-l', '127.0.0.1', '-p', str(self.port), '-U', '0', '-t', '1']
-        with running(words + (['-u', 'root'] if os.geteuid() == 0 else [])):
-            end = time.monotonic() + LIMIT
-            while True:
-                with contextlib.suppress(OSError), Client(self):
-                    break
-                if time.monotonic() > end:
-                    raise Failed('memcached does not listen')
-                time.sleep(0.01)
-            yield self
 
 
 def equal(what, found, wanted):
@@ -323,6 +301,22 @@ def judges():
             raise Failed(f'{name} is accepted')
 
 
+def compares():
+    """the comparison by memcached's own tests accepts what may be, and finds what may not"""
+    theirs = upstream.Outcome('1..2\nok 1 - stored 17\nok 2 - key == \'v\'\n', 0)
+    ours = upstream.Outcome('1..2\nok 1 - stored 18\nnot ok 2 - key == \'v\'\n', 1)
+    more = upstream.Outcome('1..3\nok 1 - stored 1\nok 2\nok 3 - key == \'w\'\n', 0)
+    equal('lost', upstream.lost(theirs, ours), ['key', 'the test'])
+    equal('more', upstream.lost(theirs, more), [])
+    equal('less', upstream.lost(more, theirs), ['statement 2'])
+    slab = upstream.Outcome('ok 1 - 1 active slab\n', 1)
+    for name, outcome, missing, good in (
+            ('cas', theirs, [], True), ('cas', theirs, ['key'], False), ('cas', theirs, ['the test'], False),
+            ('metaget', theirs, ['key'], True), ('metaget', theirs, [], False),
+            ('64bit', slab, ['# active slab'], True), ('64bit', slab, [], False), ('64bit', slab, ['key'], False)):
+        equal(f'{name} without {missing}', upstream.judged(name, outcome, missing) == '', good)
+
+
 def checks(report, who, exe, reference, slow, options=()):
     """All checks of a server, or those that are quick."""
     def case(name, check):
@@ -345,6 +339,7 @@ def main():
     report, nest = Report('memcached'), program()
     print(f'seed {SEED}', flush=True)
     attempt(report, 'oracle', 'memcached', judges.__doc__, judges)
+    attempt(report, 'oracle', 'memcached', compares.__doc__, compares)
     with tempfile.TemporaryDirectory(prefix='nest-memcached-') as folder, Reference().here() as reference:
         models = sys.argv[1:] or SOCKET_MODELS
         servers = [(model, loops) for model in models
