@@ -1,6 +1,8 @@
 //! `nest run --record` and `nest bench --replay`: what clients send becomes files, and files become the
 //! load; conversations and files that are cut, and what cannot be recorded.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::io::{Read, Write};
