@@ -22,7 +22,7 @@ pub use bench::Bench;
 pub use cache_sim::CacheSim;
 pub use run::Run;
 pub use trace::{Trace, TraceFormat};
-pub use values::Link;
+pub use values::{Cc, Link, Sanitize, Spec};
 use values::{models, size, time};
 
 const STYLES: Styles = Styles::styled()
@@ -206,16 +206,6 @@ pub enum Format {
     Json,
 }
 
-/// The arguments of every subcommand that compiles.
-#[derive(Debug, Args)]
-pub struct Spec {
-    /// The specification; - is standard input
-    pub file: PathBuf,
-    /// The concurrency model, instead of the one in the specification
-    #[arg(long, value_name = "MODEL", value_parser = models(false))]
-    pub model: Option<String>,
-}
-
 /// `nest check`.
 #[derive(Debug, Args)]
 pub struct Check {
@@ -317,30 +307,6 @@ impl From<Filter> for nest_emit::filter::Filter {
             Filter::Persist => Self::Persist,
         }
     }
-}
-
-/// Options for the C compiler of `build` and `run`.
-#[derive(Debug, Default, Args)]
-pub struct Cc {
-    #[command(flatten)]
-    pub link: Link,
-    /// Compile for a debugger, without optimisation
-    #[arg(long, help_heading = "C options")]
-    pub debug: bool,
-    /// Compile with sanitizers; address includes undefined
-    #[arg(long, value_name = "KIND", help_heading = "C options")]
-    pub sanitize: Option<Sanitize>,
-}
-
-/// `--sanitize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sanitize {
-    /// Memory errors and undefined behaviour
-    Address,
-    /// Only undefined behaviour
-    Undefined,
-    /// Data races
-    Thread,
 }
 
 /// `nest build`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Cc, Spec};
+use super::values::{Cc, Spec};
 
 /// What `--help` says at its end.
 pub const HELP: &str = "Example:\n  nest run login.nest\n  \
