@@ -85,6 +85,9 @@ pub enum Point {
     Input,
     /// A pattern rule was selected for a message; its action has not run.
     Take,
+    /// These bytes of the client belong to no match: an action reads or relays them, or the session ends
+    /// with them. They are still there.
+    Read,
     /// Whether the session has to leave its further messages for another turn. Asked before each
     /// message of a turn but the first.
     Yield,
@@ -335,6 +338,13 @@ pub const POINTS: &[Row] = &[
         Joined::Nothing,
         "nest_session *s, const struct nest__rule *rule, const uint8_t *bytes, uint32_t n",
         "s, rule, bytes, n",
+    ),
+    row(
+        Point::Read,
+        "read",
+        Joined::Nothing,
+        "nest_session *s, const uint8_t *bytes, uint32_t n",
+        "s, bytes, n",
     ),
     row(
         Point::Yield,

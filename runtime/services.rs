@@ -383,6 +383,10 @@ services! {
         "trace.h" With(Feature::Trace);
         "trace.c" With(Feature::Trace);
     }
+    record With(Feature::Record), [Open, Take, Read, Replied, File, End] {
+        "record.h" With(Feature::Record);
+        "record.c" With(Feature::Record);
+    }
     sink LOGGED, [Check, Start, Serve, Reloaded, Mind, Due, Tick, Close] + task {
         "sink.h" With(Feature::Log);
         "sinks.h" LOGGED;

@@ -25,7 +25,9 @@ static const uint8_t *input_unread(nest_session *s, uint32_t *n) {
 
 void nest__input_taken(nest_session *s, uint32_t n) {
     struct nest__action *action = nest__acting(s);
+    uint32_t unread;
     action->took += n;
+    nest__on_read(s, input_unread(s, &unread), n);
     nest__consume(s, action->window, n);
 }
 
@@ -85,7 +87,10 @@ __attribute__((noinline)) static int64_t input_into(nest_session *s, uint8_t *to
     int64_t n = input_prepare(s);
     if (n == 0) {
         n = nest__await_input(s, to, room, input_deadline(s, 0));
-        nest__acting(s)->took += n > 0 ? (uint64_t)n : 0;
+        if (n > 0) {
+            nest__acting(s)->took += (uint64_t)n;
+            nest__on_read(s, to, (uint32_t)n);
+        }
     }
     return n;
 }

@@ -140,6 +140,8 @@ static int relay_brought(nest_session *s, const struct nest__member *member,
         relay_added(s, other, (size_t)member->got);
         if (side->further == NULL) {
             nest__acting(s)->took += (uint64_t)member->got;
+            nest__on_read(s, nest__queue_end(&relay_output(s, other)->queue) - member->got,
+                          (uint32_t)member->got);
         }
     }
     return 0;

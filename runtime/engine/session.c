@@ -122,6 +122,9 @@ static unsigned session_end(nest_session *s, struct nest__window *window, enum n
     s->reason = (uint8_t)reason;
     if (window->n > 0 || (s->work != NULL && s->work->rest_n > 0) ||
         (NEST__DECODES > 0 && nest__stages_full(&s->c0))) {
+        uint32_t left;
+        const uint8_t *unread = nest__unread_bytes(s, window, &left);
+        nest__on_read(s, unread, left);
         s->flags |= NEST__UNREAD;
     }
     window->n = 0;

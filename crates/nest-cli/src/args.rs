@@ -14,13 +14,15 @@ use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValue, PossibleValuesParser, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod run;
 mod trace;
 mod values;
 
 pub use bench::Bench;
 pub use cache_sim::CacheSim;
+pub use run::Run;
 pub use trace::{Trace, TraceFormat};
-pub use values::Link;
+pub use values::{Cc, Link, Sanitize, Spec};
 use values::{models, size, time};
 
 const STYLES: Styles = Styles::styled()
@@ -121,10 +123,7 @@ pub enum Command {
         It uses the same environment variables as make: CC, CPPFLAGS, CFLAGS, LDFLAGS, LDLIBS")]
     Build(Build),
     /// Build the server and run it
-    #[command(after_help = "Example:\n  nest run login.nest\n  \
-        nest run --watch --trace --model event login.nest\n  \
-        nest run login.nest -- --port 9000\n\n\
-        Arguments after -- go to the server; to list its options: nest run login.nest -- --help")]
+    #[command(after_help = run::HELP)]
     Run(Run),
     /// Run the conversation tests beside a specification and report their coverage
     #[command(after_help = "Example:\n  nest test login.nest\n  \
@@ -138,7 +137,7 @@ pub enum Command {
     Test(Test),
     /// Measure which concurrency model serves a specification best
     #[command(after_help = bench::HELP)]
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Run a server that needs no change behind filters
     ///
     /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
@@ -205,16 +204,6 @@ pub enum Format {
     Text,
     /// One JSON object a line
     Json,
-}
-
-/// The arguments of every subcommand that compiles.
-#[derive(Debug, Args)]
-pub struct Spec {
-    /// The specification; - is standard input
-    pub file: PathBuf,
-    /// The concurrency model, instead of the one in the specification
-    #[arg(long, value_name = "MODEL", value_parser = models(false))]
-    pub model: Option<String>,
 }
 
 /// `nest check`.
@@ -320,30 +309,6 @@ impl From<Filter> for nest_emit::filter::Filter {
     }
 }
 
-/// Options for the C compiler of `build` and `run`.
-#[derive(Debug, Default, Args)]
-pub struct Cc {
-    #[command(flatten)]
-    pub link: Link,
-    /// Compile for a debugger, without optimisation
-    #[arg(long, help_heading = "C options")]
-    pub debug: bool,
-    /// Compile with sanitizers; address includes undefined
-    #[arg(long, value_name = "KIND", help_heading = "C options")]
-    pub sanitize: Option<Sanitize>,
-}
-
-/// `--sanitize`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Sanitize {
-    /// Memory errors and undefined behaviour
-    Address,
-    /// Only undefined behaviour
-    Undefined,
-    /// Data races
-    Thread,
-}
-
 /// `nest build`.
 #[derive(Debug, Args)]
 pub struct Build {
@@ -373,30 +338,6 @@ pub struct Build {
     pub filter: Option<Filter>,
     #[command(flatten)]
     pub cc: Cc,
-}
-
-/// `nest run`.
-#[derive(Debug, Args)]
-pub struct Run {
-    #[command(flatten)]
-    pub spec: Spec,
-    /// Additional C files of the server
-    #[arg(value_name = "MORE.c")]
-    pub more: Vec<PathBuf>,
-    /// Print the input, the rule that matches it, the output, and the states
-    #[arg(long)]
-    pub trace: bool,
-    /// Rebuild and restart when a file of the server is saved
-    #[arg(long)]
-    pub watch: bool,
-    /// Encrypt connections
-    #[arg(long, value_name = "HOW")]
-    pub tls: Option<crate::tls::Tls>,
-    #[command(flatten)]
-    pub cc: Cc,
-    /// Arguments for the server
-    #[arg(last = true, value_name = "ARGUMENT")]
-    pub arguments: Vec<std::ffi::OsString>,
 }
 
 /// `nest test`.

@@ -9,6 +9,7 @@ mod foreign;
 mod garbage;
 mod outcome;
 mod profile;
+mod replayed;
 mod servers;
 #[cfg(test)]
 mod specification;
@@ -25,6 +26,7 @@ use nest_bench::{
     Crowd, Crowded, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Random, Sample, Talk,
     Trouble, drive, steady,
 };
+use nest_check::Act;
 use nest_machine::reach::Reach;
 use nest_machine::{Feature, Framing, MODELS, Machine};
 
@@ -102,7 +104,8 @@ fn measured(args: &Bench) -> Result<(), Failure> {
         ));
     }
     let profile = profile(args, &machine)?;
-    let talks = conversations(args, &machine, &profile)?;
+    let replayed = replayed::of(args, &profile)?;
+    let talks = conversations(args, &machine, &profile, replayed)?;
     let clients = usize::try_from(args.clients).unwrap_or_default();
     let crowd = profile.crowd(clients);
     let recipes = recipes(args, &machine, crowd.0 + crowd.1)?;
@@ -169,8 +172,13 @@ fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
     Profile::read(machine, &name, &text).map_err(Failure::new)
 }
 
-/// The conversations of the specification.
-fn conversations(args: &Bench, machine: &Machine, profile: &Profile) -> Result<Vec<Talk>, Failure> {
+/// The conversations of the specification, or those that were recorded.
+fn conversations(
+    args: &Bench,
+    machine: &Machine,
+    profile: &Profile,
+    replayed: Option<Vec<Vec<Act>>>,
+) -> Result<Vec<Talk>, Failure> {
     let reach = Reach::of(machine);
     let script = Script {
         server: built(args, SCRIPT, true)?,
@@ -188,7 +196,17 @@ fn conversations(args: &Bench, machine: &Machine, profile: &Profile) -> Result<V
         random: Random(args.seed),
         times: 0,
     };
-    let mut talks = maker.make()?;
+    let recorded = replayed.as_ref().map(Vec::len);
+    let mut talks = match replayed {
+        Some(replayed) => maker.replay(replayed)?,
+        None => maker.make()?,
+    };
+    if talks.is_empty() && recorded.is_some() {
+        return Err(Failure::new(
+            "no message of these recordings is always answered in the same way, whatever other clients \
+             do: there is nothing to measure",
+        ));
+    }
     if talks.is_empty() {
         return Err(Failure::new(
             "no message was found that this server always answers in the same way, whatever other \
@@ -208,6 +226,13 @@ fn conversations(args: &Bench, machine: &Machine, profile: &Profile) -> Result<V
             "nobody is at the other end of second connections: messages that need one are measured as \
              far as they are answered without it",
         );
+    }
+    if let Some(recorded) = recorded.filter(|recorded| *recorded > talks.len()) {
+        term::note(format!(
+            "{} of {recorded} recorded conversations are not played: what they are answered is not always \
+             the same, or cannot be repeated",
+            recorded - talks.len()
+        ));
     }
     let messages: usize = talks.iter().map(Talk::asks).sum();
     term::note(format!(

@@ -5,6 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use nest_machine::{Feature, Features};
+
 use crate::args::Run;
 use crate::build::{Prepared, Recipe};
 use crate::cache::{Cache, Key};
@@ -21,12 +23,19 @@ pub fn command(path: &PathBuf, args: &Run) -> Command {
     command
 }
 
+/// The features that the command line selects.
+pub fn features(args: &Run) -> Features {
+    let mut features = selected(args.trace, args.tls.is_some());
+    features.extend(args.record.as_ref().map(|_| Feature::Record));
+    features
+}
+
 /// The built server, from the cache if it is there. `inputs` gets every file it depends on.
 pub fn obtain(args: &Run, inputs: &mut BTreeSet<PathBuf>) -> Result<PathBuf, Failure> {
     let recipe = Recipe {
         spec: &args.spec,
         more: &args.more,
-        features: selected(args.trace, args.tls.is_some()),
+        features: features(args),
         cc: &args.cc,
     };
     let prepared = recipe.prepare(inputs)?;

@@ -1,6 +1,6 @@
 //! `nest run`: builds into the cache, then runs the server.
 //!
-//! Without `--trace` and `--watch` the server replaces this process, so that signals and the exit
+//! Without `--trace`, `--record` and `--watch` the server replaces this process, so that signals and the exit
 //! status are its own. With them this process supervises the server.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,9 @@ use std::process::ExitCode;
 
 use crate::args::Run;
 use crate::certificate;
-use crate::obtain::{command, obtain};
+use crate::compile::compile_again;
+use crate::obtain::{command, features, obtain};
+use crate::record;
 use crate::signals::{self, Hold};
 use crate::source;
 use crate::supervise::{self, Server};
@@ -19,6 +21,9 @@ use crate::watch;
 
 /// `nest run`.
 pub fn run(args: &mut Run) -> Result<ExitCode, Failure> {
+    if args.record.is_some() {
+        recordable(args)?;
+    }
     if args.tls == Some(Tls::Own) {
         let file = certificate::own()?;
         let value = format!("tls={file} {file}");
@@ -36,7 +41,7 @@ pub fn run(args: &mut Run) -> Result<ExitCode, Failure> {
     let built = obtain(args, &mut BTreeSet::new());
     hold.release();
     let path = built?;
-    if args.trace {
+    if args.trace || args.record.is_some() {
         let events = signals::stream()?;
         return supervise::until_end(Server::start(&path, args)?, &events);
     }
@@ -45,4 +50,19 @@ pub fn run(args: &mut Run) -> Result<ExitCode, Failure> {
         format!("cannot run {}", path.display()),
         &error,
     ))
+}
+
+/// Fails if what clients send to this server cannot be recorded.
+fn recordable(args: &Run) -> Result<(), Failure> {
+    if source::is_stdin(&args.spec.file) {
+        return Err(Failure::Usage(
+            "--record needs a file; standard input is read once".into(),
+        ));
+    }
+    let machine = compile_again(&args.spec, &args.more, features(args))?;
+    record::unsuitable(&machine).map_or(Ok(()), |why| {
+        Err(Failure::Usage(format!(
+            "--record: this server cannot be recorded: {why}"
+        )))
+    })
 }

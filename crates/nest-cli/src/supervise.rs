@@ -1,7 +1,8 @@
-//! Runs a server as a child process: its signals, its trace, its end.
+//! Runs a server as a child process: its signals, its trace, its recording, its end.
 //!
 //! Must not know: how it was built, or why it is ended.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
@@ -17,6 +18,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGTERM};
 
 use crate::args::Run;
 use crate::obtain::command;
+use crate::record::Recorder;
 use crate::signals::Caught;
 use crate::term::{self, Failure};
 use crate::trace::Printer;
@@ -28,51 +30,58 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(8);
 /// A server that was told to stop at once does so within this time; otherwise it hangs.
 const AT_ONCE: Duration = Duration::from_secs(3);
 
+/// How long a process that outlives its server delays nest.
+const OUTLIVED: Duration = Duration::from_secs(1);
+
 /// The maximum length of a trace line; a longer one is processed in pieces.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// A running server.
 pub struct Server {
     child: Child,
-    /// Closes at the end of the trace.
-    traced: Option<Receiver<()>>,
+    /// Close when all that it has written for nest was handled: its trace, its recording.
+    heard: Vec<Receiver<()>>,
 }
 
 impl Server {
-    /// Starts the server. With `--trace`, its trace is printed from now on.
+    /// Starts the server. With `--trace`, its trace is printed from now on; with `--record`, its
+    /// conversations are recorded.
     pub fn start(path: &PathBuf, args: &Run) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| Failure::io(format!("cannot run {}", path.display()), &e);
+        let recorder = args.record.as_deref().map(Recorder::new).transpose()?;
         let mut command = command(path, args);
-        if !args.trace {
-            return Ok(Server {
-                child: command.spawn().map_err(failed)?,
-                traced: None,
-            });
-        }
-        let (from, to) = pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-        command.env("NEST_TRACE_FD", to.as_raw_fd().to_string());
-        // Only this child may inherit it: no other is started before it is closed below.
-        fcntl_setfd(&to, FdFlags::empty()).map_err(|e| failed(e.into()))?;
+        let mut pipe = |name: &str| {
+            let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
+            command.env(name, to.as_raw_fd().to_string());
+            // Only this child may inherit it: no other is started before it is closed below.
+            fcntl_setfd(&to, FdFlags::empty())?;
+            Ok((BufReader::new(File::from(from)), to))
+        };
+        let trace = args.trace.then(|| pipe("NEST_TRACE_FD")).transpose();
+        let trace = trace.map_err(failed)?;
+        let record = recorder.map(|recorder| Ok((recorder, pipe("NEST_RECORD_FD")?)));
+        let record = record.transpose().map_err(failed)?;
         let child = command.spawn().map_err(failed)?;
-        drop(to);
-        let (open, traced) = channel::<()>();
-        std::thread::spawn(move || {
-            print_trace(BufReader::new(std::fs::File::from(from)));
-            drop(open);
-        });
-        Ok(Server {
-            child,
-            traced: Some(traced),
-        })
+        let mut heard = Vec::new();
+        if let Some((lines, to)) = trace {
+            drop(to);
+            heard.push(aside(move || print_trace(lines)));
+        }
+        if let Some((recorder, (lines, to))) = record {
+            drop(to);
+            heard.push(aside(move || recorder.run(lines)));
+        }
+        Ok(Server { child, heard })
     }
 
-    /// Returns the exit status if the server has ended; then the trace has been printed.
+    /// Returns the exit status if the server has ended; then its trace has been printed, and its
+    /// conversations are recorded.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         let status = self.child.try_wait().ok().flatten()?;
-        if let Some(traced) = self.traced.take() {
+        for heard in self.heard.drain(..) {
             // Closed by the last process of the server. A process that outlives the server must not
             // block nest.
-            let _ = traced.recv_timeout(Duration::from_secs(1));
+            let _ = heard.recv_timeout(OUTLIVED);
         }
         Some(status)
     }
@@ -143,6 +152,16 @@ pub fn exit_code(status: ExitStatus) -> ExitCode {
         .code()
         .or_else(|| status.signal().map(|signal| 128 + signal));
     ExitCode::from(number.and_then(|n| u8::try_from(n).ok()).unwrap_or(1))
+}
+
+/// Runs this beside everything else. Returns what is closed at its end.
+fn aside(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
+    let (open, closed) = channel::<()>();
+    std::thread::spawn(move || {
+        work();
+        drop(open);
+    });
+    closed
 }
 
 fn print_trace(mut lines: impl BufRead) {

@@ -37,6 +37,8 @@ macro_rules! features {
 features! {
     /// Every step of a conversation is written to the trace (`--trace`).
     Trace "trace" [];
+    /// What clients send is written to a descriptor. Only `nest run --record` selects it.
+    Record "record" [];
     /// The branches of actions that run are marked in a file. Only `nest test` selects it.
     Branches "branches" [];
     /// Addresses of clients are kept (`$peer()`).

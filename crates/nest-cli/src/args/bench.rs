@@ -15,7 +15,8 @@ compares every answer, and says which model needs the least processor time for a
 Example:\n  nest bench login.nest\n  \
 nest bench login.nest --models event,uring --clients 256 --time 5m\n  \
 nest bench login.nest --report login.html --json login.json\n  \
-nest bench login.nest --compare login.json\n\n\
+nest bench login.nest --compare login.json\n  \
+nest bench login.nest --replay talks        after: nest run --record talks login.nest\n\n\
 Exit status: 0 measured, 1 a server answered something else, failed or became dearer, 2 wrong usage";
 
 /// `nest bench`.
@@ -48,6 +49,13 @@ pub struct Bench {
     /// slow and hostile clients there are beside them
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
+    /// Play the conversations of this recording, or of all in this directory, which nest run --record
+    /// has written
+    #[arg(long, value_name = "PATH", conflicts_with = "messages")]
+    pub replay: Option<PathBuf>,
+    /// Multiply the pauses of recorded clients by this, as in 0.1; 0: no pauses [default: 1]
+    #[arg(long, value_name = "FACTOR", requires = "replay", value_parser = factor)]
+    pub think: Option<f64>,
     /// Repeat conversations over the same connection, where the specification permits it
     #[arg(long)]
     pub keep_alive: bool,
@@ -84,6 +92,16 @@ pub struct Bench {
     /// Arguments for the servers that are built; what their own code reads stands behind another --
     #[arg(last = true, value_name = "ARGUMENT")]
     pub arguments: Vec<String>,
+}
+
+/// The largest factor of pauses.
+const MOST_FACTOR: f64 = 100.0;
+
+/// Parses a factor.
+fn factor(text: &str) -> Result<f64, String> {
+    let found = text.parse::<f64>().ok();
+    let found = found.filter(|factor| (0.0..=MOST_FACTOR).contains(factor));
+    found.ok_or_else(|| format!("write a number from 0 to {MOST_FACTOR}, as in 0.1"))
 }
 
 /// Parses `NAME=COMMAND`.

@@ -5,8 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, ValueEnum};
 
 /// The C compiler, and where it finds headers and libraries.
 #[derive(Clone, Debug, Default, Args)]
@@ -23,6 +23,40 @@ pub struct Link {
     /// The C compiler [default: $CC, or cc]
     #[arg(long, value_name = "CC", help_heading = "C options")]
     pub cc: Option<String>,
+}
+
+/// The arguments of every subcommand that compiles.
+#[derive(Debug, Args)]
+pub struct Spec {
+    /// The specification; - is standard input
+    pub file: PathBuf,
+    /// The concurrency model, instead of the one in the specification
+    #[arg(long, value_name = "MODEL", value_parser = models(false))]
+    pub model: Option<String>,
+}
+
+/// Options for the C compiler of `build` and `run`.
+#[derive(Debug, Default, Args)]
+pub struct Cc {
+    #[command(flatten)]
+    pub link: Link,
+    /// Compile for a debugger, without optimisation
+    #[arg(long, help_heading = "C options")]
+    pub debug: bool,
+    /// Compile with sanitizers; address includes undefined
+    #[arg(long, value_name = "KIND", help_heading = "C options")]
+    pub sanitize: Option<Sanitize>,
+}
+
+/// `--sanitize`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Sanitize {
+    /// Memory errors and undefined behaviour
+    Address,
+    /// Only undefined behaviour
+    Undefined,
+    /// Data races
+    Thread,
 }
 
 /// Parses a duration in the notation of options.

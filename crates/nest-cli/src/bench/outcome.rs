@@ -97,7 +97,11 @@ fn counted() -> String {
 }
 
 fn options(args: &Bench) -> Vec<String> {
-    let mut all = vec![format!("--messages {}", args.messages)];
+    let mut all = vec![match &args.replay {
+        Some(path) => format!("--replay {}", path.display()),
+        None => format!("--messages {}", args.messages),
+    }];
+    all.extend(args.think.map(|factor| format!("--think {factor}")));
     all.extend(args.keep_alive.then(|| "--keep-alive".to_owned()));
     all.extend((args.pipeline > 1).then(|| format!("--pipeline {}", args.pipeline)));
     all.extend((args.idle > 0).then(|| format!("--idle {}", args.idle)));

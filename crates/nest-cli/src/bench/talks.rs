@@ -1,8 +1,8 @@
-//! Conversations for `nest bench`: random walks over the states of a specification, and the answers
-//! of the server without sockets.
+//! Conversations for `nest bench`: random walks over the states of a specification, or recorded ones, and
+//! the answers of the server without sockets.
 //!
 //! A walk grows message by message. Each time the server says in which states it is, and the next
-//! message is one that a rule matches there. All walks are then run several times, alone, in other
+//! message is one that a rule matches there. All conversations are then run several times, alone, in other
 //! orders, beside each other, at other times of day and from other addresses, and behind all walks, as
 //! often as this shows something new. A profile says which rules are chosen how often. Must not know:
 //! what is learnt from this, how servers are measured.
@@ -20,7 +20,7 @@ use super::profile::Profile;
 use super::words::Words;
 use crate::signals;
 use crate::term::Failure;
-use crate::test::script::{Entry, Ran, Script, Talk as Played, one_after_another};
+use crate::test::script::{Entry, Held, Ran, Script, Talk as Played, one_after_another};
 
 /// The number of walks.
 const WALKS: usize = 64;
@@ -84,6 +84,27 @@ impl Maker<'_> {
         self.learn(&coverage, &played.collect::<Vec<_>>())
     }
 
+    /// Conversations that clients had, with the answers of this server.
+    pub fn replay(&mut self, talks: Vec<Vec<Act>>) -> Result<Vec<Talk>, Failure> {
+        self.begin()?;
+        let coverage = Coverage::new(self.m, self.reach);
+        let played = talks.into_iter().map(|acts| Played { acts, tail: None });
+        let mut played: Vec<Played> = played.collect();
+        let mut ran = self.run(&played)?.into_iter();
+        played.retain(|_| ran.next().is_some_and(|ran| ran.is_some()));
+        self.learn(&coverage, &played)
+    }
+
+    /// What the server does when a client has come. Fails if it does not start.
+    fn begin(&self) -> Result<Held, Failure> {
+        let begun = self.script.hold(&[Played::default()])?;
+        begun.map_err(|why| {
+            Failure::new(format!(
+                "{why}\n  if it needs arguments, write them at the end, as with nest run: -- ARGUMENT"
+            ))
+        })
+    }
+
     fn grow(&mut self, coverage: &Coverage) -> Result<Vec<Walk>, Failure> {
         let mut messages = Messages {
             m: self.m,
@@ -93,12 +114,7 @@ impl Maker<'_> {
             profile: self.profile,
             random: Random(self.random.draw(usize::MAX) as u64),
         };
-        let begun = self.script.hold(&[Played::default()])?;
-        let begun = begun.map_err(|why| {
-            Failure::new(format!(
-                "{why}\n  if it needs arguments, write them at the end, as with nest run: -- ARGUMENT"
-            ))
-        })?;
+        let begun = self.begin()?;
         let at = begun.ran.first().and_then(|ran| set(coverage, ran, 1));
         let mut walks = vec![
             Walk {

@@ -228,6 +228,13 @@ impl Running {
         kill(self.child.id(), name);
     }
 
+    /// The processes that it and its children have started, children before their parents.
+    pub fn descendants(&self) -> Vec<u32> {
+        let mut all = descendants(self.child.id());
+        all.pop();
+        all
+    }
+
     /// Waits for the end.
     #[track_caller]
     pub fn end(&mut self) -> ExitStatus {
@@ -256,6 +263,20 @@ impl Drop for Running {
             let _ = self.child.kill();
         }
     }
+}
+
+/// A process behind all that descend from it.
+fn descendants(id: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{id}/task"));
+    let threads = threads.into_iter().flatten().filter_map(Result::ok);
+    let texts = threads.filter_map(|t| std::fs::read_to_string(t.path().join("children")).ok());
+    let texts: Vec<String> = texts.collect();
+    let words = texts.iter().flat_map(|text| text.split_whitespace());
+    let mut all: Vec<u32> = words
+        .flat_map(|word| descendants(word.parse().unwrap()))
+        .collect();
+    all.push(id);
+    all
 }
 
 pub fn kill(id: u32, name: &str) {
