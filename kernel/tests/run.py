@@ -392,7 +392,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '18 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '19 families\n')
 
 
 def exported(folder):
@@ -418,6 +418,12 @@ def exported(folder):
         told_answers = re.search(r'\nnest_kernel_answers_total (\d+)\n', metrics)
         same('the answers', int(told_answers[1]), site.counts()['answers'])
         judged(metrics)
+        for place in (address, site.state):
+            seen = subprocess.run([NEST, 'top', place, '--once', '--interval', '50'], capture_output=True, text=True,
+                                  timeout=WAIT, check=False)
+            same(f'the status of nest top {place}: {seen.stderr}', seen.returncode, 0)
+            same('its first line', seen.stdout.splitlines()[0], f'port {site.port}: the kernel answers')
+            same('the answers that it shows', re.findall(r'answered by the kernel +\d+ +(\d+)', seen.stdout), [told_answers[1]])
         try:
             raise Failed(f'another path is answered: {fetch("/")}')
         except urllib.error.HTTPError as error:
