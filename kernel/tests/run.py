@@ -29,6 +29,7 @@ from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_po
 from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
+from early import early
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -318,7 +319,8 @@ def blocking(folder):
 
 def rings(folder):
     """A server that reads by io_uring is left alone, with the reason."""
-    return left_alone(Site(folder, server=servers.web('uring', NEST, ROOT)), 'the server reads by io_uring')
+    return left_alone(Site(folder, server=servers.web('uring', NEST, ROOT)), 'the server reads by io_uring, whose '
+                      'receives block after 128 that found nothing')
 
 
 def refused(folder):
@@ -519,7 +521,7 @@ def segments(folder):
 
 
 TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
+         neighbour, early, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
 
 
 def main():
