@@ -8,9 +8,9 @@ from common.processes import Failed
 from kernel.servers import Server
 
 
-def measure(context, rows, columns, load):
+def rounds(context, rows, columns, load):
     """Each of the server's `rows` with each of `columns`, in turns; load(server, column) measures. `columns` gives each column's size
-    of file. The medians by row and column, and what could not be measured."""
+    of file. All that was measured by row and column, and what could not be measured."""
     found, limits = {}, []
     for _ in range(context.rounds):
         for column, size in columns.items():
@@ -26,8 +26,14 @@ def measure(context, rows, columns, load):
                     continue
                 found.setdefault(row[0], {}).setdefault(column, []).append(one)
                 context.say(f'  {row[0]}, {column}: {one["rate"]:,.0f}/s')
+    return found, list(dict.fromkeys(limits))
+
+
+def measure(context, rows, columns, load):
+    """The same, of each row and column the medians."""
+    found, limits = rounds(context, rows, columns, load)
     return {label: {column: {key: middle([one[key] for one in many]) for key in many[0]} for column, many in by.items()}
-            for label, by in found.items()}, list(dict.fromkeys(limits))
+            for label, by in found.items()}, limits
 
 
 def middle(values):

@@ -24,8 +24,9 @@ def foreign(label):
     return next((program, command) for rows in servers.MODELS.values() for name, program, command in rows if name == label)
 
 
-def _nginx(server):
-    return ['nginx', '-c', server.write('nginx.conf', NGINX.format(**server.words))]
+def nginx(config):
+    """The command of nginx with this configuration."""
+    return lambda server: ['nginx', '-c', server.write('nginx.conf', config.format(**server.words))]
 
 
 def _floor(server):
@@ -49,9 +50,9 @@ def _kernel(command):
 REOPENS = ('nginx, sendfile', *foreign('nginx'))
 LOOP = ('epoll loop, constant', '', _floor)
 ALL = {row[0]: row for row in (
-    ('nginx', 'nginx', _nginx), ('Apache event', *foreign('Apache event')), ('lighttpd', *foreign('lighttpd')),
+    ('nginx', 'nginx', nginx(NGINX)), ('Apache event', *foreign('Apache event')), ('lighttpd', *foreign('lighttpd')),
     ('h2o', *foreign('h2o')), ('nest, event', *foreign('nest, event')), ('nest, uring', *foreign('nest, uring')),
-    ('nginx, kernel', 'nginx', _kernel(_nginx)), ('nest, event, kernel', '', _kernel(foreign('nest, event')[1])))}
+    ('nginx, kernel', 'nginx', _kernel(nginx(NGINX))), ('nest, event, kernel', '', _kernel(foreign('nest, event')[1])))}
 
 
 class Server(servers.Server):

@@ -175,6 +175,24 @@ INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
     return 1;
 }
 
+/* Whether the request came before the server accepted the connection, and must be left to it. This
+ * program sees such requests inside the server's first read. That read sets copied_seq when it ends
+ * to what it has read itself, so bytes that are taken meanwhile count as unread for ever: the
+ * socket looks readable all the time, and a server that asks epoll whether it is would never sleep.
+ * One that is told of new bytes alone does not mind. The socket is also owned while segments are
+ * seen that came during a call of the server or of the thread that sends answers; then the
+ * connection is accepted, but only the thread shows it. */
+INLINE int is_early(struct connection *connection, struct tcp_sock *socket) {
+    __u32 zero = 0;
+    struct clock *clock = map_lookup(&clocks, &zero);
+    if (connection->accepted || (clock && clock->edges))
+        return 0;
+    if (((struct sock *)socket)->sk_lock.owned && !(current_task()->flags & PF_KTHREAD))
+        return 1;
+    connection->accepted = 1;
+    return 0;
+}
+
 /* Removes bytes that came before: a segment can repeat some, and the kernel does not remove them
  * for a socket in a map. */
 INLINE int trim(struct __sk_buff *skb, struct connection *connection) {
@@ -212,7 +230,7 @@ int nest_verdict(struct __sk_buff *skb) {
     struct tcp_sock *socket;
     struct request request;
     __u64 key = socket_cookie(skb);
-    int trimmed;
+    int trimmed, early;
     connection = map_lookup(&connections, &key);
     if (!connection || !skb->len)
         return SK_PASS;
@@ -226,6 +244,7 @@ int nest_verdict(struct __sk_buff *skb) {
     socket = tcp_socket(skb->sk);
     if (!socket)
         goto user;
+    early = is_early(connection, socket);
     request = read_request(skb, scratch);
     if (request.line == LINE_UNSURE)
         goto user;
@@ -234,7 +253,8 @@ int nest_verdict(struct __sk_buff *skb) {
             goto user;
         connection->mode = MODE_KERNEL;
     }
-    if (request.line == LINE_PLAIN && answer_here(skb, connection, socket, scratch, &request, key))
+    if (request.line == LINE_PLAIN && !early &&
+        answer_here(skb, connection, socket, scratch, &request, key))
         return SK_PASS;
     connection->mode = MODE_WAITS;
     connection->known = 0;

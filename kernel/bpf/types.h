@@ -69,7 +69,8 @@ struct block {
 /* The loader renews `until`. No answer is sent after it, so a loader that has died leaves none. */
 struct clock {
     __u64 until;
-    __u64 date; /* which of `dates` is valid */
+    __u64 date;  /* which of `dates` is valid */
+    __u64 edges; /* the server hears of new bytes once, not as long as there are some */
 };
 
 struct date {
@@ -100,7 +101,8 @@ struct connection {
     __u32
         promised; /* numbers of promised and sent answers: a repeated one must not be sent again */
     __u32 sent;
-    __u32 broken; /* an answer could not be sent whole */
+    __u32 broken;   /* an answer could not be sent whole */
+    __u32 accepted; /* no request waits that came before the server accepted the connection */
 };
 
 /* What replaces the first bytes of a request that is answered here. */
@@ -298,8 +300,13 @@ struct sock_common {
     atomic64_t skc_cookie;
 } KERNEL;
 
+typedef struct {
+    int owned;
+} KERNEL socket_lock_t;
+
 struct sock {
     struct sock_common __sk_common;
+    socket_lock_t sk_lock;
     int sk_wmem_queued;
     int sk_sndbuf;
 } KERNEL;

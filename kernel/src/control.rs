@@ -1,4 +1,5 @@
-//! The Unix socket on which a running accelerator answers questions: one word in, a text out.
+//! The Unix socket on which a running accelerator answers questions: one word in, a text out. A request of
+//! HTTP gets the metrics, so that `nest top` can be given this socket.
 //!
 //! Must not know: what the text says.
 
@@ -10,6 +11,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::exporter::response;
 use crate::failure::Failure;
 use crate::gate::Gate;
 
@@ -94,15 +96,28 @@ impl Control {
             .set_nonblocking(false)
             .and_then(|()| stream.set_read_timeout(Some(LIMIT)))
             .and_then(|()| stream.set_write_timeout(Some(LIMIT)));
-        let mut buffer = [0; 16];
+        let mut buffer = [0; 1024];
         let Ok(count) = bounded.and_then(|()| stream.read(&mut buffer)) else {
             return;
         };
-        let word = String::from_utf8_lossy(&buffer[..count]);
-        let known = WORDS.iter().find(|(name, _)| *name == word.trim());
-        let text = known.map_or_else(|| "unknown\n".to_owned(), |(_, question)| answer(*question));
+        let text = reply(&buffer[..count], answer);
         let _ = stream.write_all(text.as_bytes());
     }
+}
+
+/// The reply to what a client has sent at once.
+fn reply(request: &[u8], answer: impl FnOnce(Question) -> String) -> String {
+    if request.ends_with(b"\r\n\r\n") {
+        let mut answer = Some(answer);
+        let mut counts = || {
+            let answer = answer.take();
+            answer.map_or_else(String::new, |answer| answer(Question::Metrics))
+        };
+        return response(request, &mut counts);
+    }
+    let word = String::from_utf8_lossy(request);
+    let known = WORDS.iter().find(|(name, _)| *name == word.trim());
+    known.map_or_else(|| "unknown\n".to_owned(), |(_, question)| answer(*question))
 }
 
 impl AsFd for Control {
@@ -114,5 +129,21 @@ impl AsFd for Control {
 impl Drop for Control {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reply;
+
+    #[test]
+    fn a_word_is_a_question_and_http_gets_the_metrics() {
+        let of = |request: &str| reply(request.as_bytes(), |question| format!("{question:?}"));
+        assert_eq!(of("status\n"), "Status");
+        assert_eq!(of("stop\n"), "Stop");
+        assert_eq!(of("hello\n"), "unknown\n");
+        let http = of("GET /metrics?fine HTTP/1.1\r\nHost: nest\r\n\r\n");
+        assert!(http.starts_with("HTTP/1.1 200 OK\r\n") && http.ends_with("\r\n\r\nMetrics"));
+        assert!(of("POST /stop HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
     }
 }

@@ -59,14 +59,14 @@ impl Client {
     fn answer(&mut self, counts: &dyn Fn() -> String) {
         let bounded = self.stream.set_nonblocking(false);
         let bounded = bounded.and_then(|()| self.stream.set_write_timeout(Some(WRITE)));
-        let text = response(&self.request, counts);
+        let text = response(&self.request, &mut || counts());
         // A client that has gone needs no answer.
         let _ = bounded.and_then(|()| self.stream.write_all(text.as_bytes()));
     }
 }
 
 /// The answer to a complete request.
-fn response(request: &[u8], counts: &dyn Fn() -> String) -> String {
+pub fn response(request: &[u8], counts: &mut dyn FnMut() -> String) -> String {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or(b"");
     let line = String::from_utf8_lossy(line);
     let mut words = line.split(' ');
@@ -158,8 +158,9 @@ mod tests {
 
     #[test]
     fn only_a_get_of_the_metrics_gives_the_counts() {
-        let counts = || "# EOF\n".to_owned();
-        let of = |line: &str| response(format!("{line}\r\nHost: a\r\n\r\n").as_bytes(), &counts);
+        let mut counts = || "# EOF\n".to_owned();
+        let mut of =
+            |line: &str| response(format!("{line}\r\nHost: a\r\n\r\n").as_bytes(), &mut counts);
         let found = of("GET /metrics?x HTTP/1.1");
         assert!(
             found.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/openmetrics-text;")

@@ -29,7 +29,10 @@ const PAUSED: usize = 4096;
 pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
     let ended = || shared.ended.load(Ordering::SeqCst);
     match server::examine(shared.port, group, &ended) {
-        Ok(()) => shared.enter(Phase::On),
+        Ok(edges) => {
+            shared.edges.store(edges, Ordering::SeqCst);
+            shared.enter(Phase::On);
+        }
         Err(reason) => return shared.enter(Phase::Off(reason)),
     }
     let mut paused: BTreeMap<Name, Instant> = BTreeMap::new();

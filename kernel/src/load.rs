@@ -38,7 +38,7 @@ pub struct Answers {
 
 /// The clock of the programs, and what they count.
 pub struct Clock {
-    clocks: Array<MapData, [u64; 2]>,
+    clocks: Array<MapData, [u64; 3]>,
     dates: Array<MapData, [u8; 32]>,
     second: u64,
     which: u64,
@@ -176,8 +176,9 @@ impl Loaded {
 }
 
 impl Clock {
-    /// Lets the programs answer for `lease` nanoseconds more; 0 ends it at once.
-    pub fn renew(&mut self, lease: u64) -> Result<(), String> {
+    /// Lets the programs answer for `lease` nanoseconds more; 0 ends it at once. `edges`: the server waits by
+    /// edge-triggered epoll.
+    pub fn renew(&mut self, lease: u64, edges: bool) -> Result<(), String> {
         let failed = |e: aya::maps::MapError| format!("cannot set the clock of the programs: {e}");
         let second = date::now();
         if second != self.second {
@@ -193,7 +194,8 @@ impl Clock {
         let now = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
             + u64::try_from(now.tv_nsec).unwrap_or(0);
         let until = if lease == 0 { 0 } else { now + lease };
-        self.clocks.set(0, [until, self.which], 0).map_err(failed)
+        let values = [until, self.which, u64::from(edges)];
+        self.clocks.set(0, values, 0).map_err(failed)
     }
 }
 

@@ -241,7 +241,8 @@ impl Keeper<'_> {
     /// One turn: the clock, the files, the space, the log.
     fn turn(&mut self) -> Result<(), String> {
         if self.shared.phase() == Phase::On {
-            self.clock.renew(LEASE)?;
+            let edges = self.shared.edges.load(Ordering::SeqCst);
+            self.clock.renew(LEASE, edges)?;
         }
         let changed = locked(&self.shared.follow).changed();
         let mut cache = locked(&self.shared.cache);
@@ -319,7 +320,7 @@ impl Keeper<'_> {
             return;
         };
         // Fails only if the kernel lacks memory; then the time runs out by itself.
-        let _ = self.clock.renew(0);
+        let _ = self.clock.renew(0, false);
         let until = Instant::now() + SETTLE;
         loop {
             std::thread::sleep(Duration::from_millis(20));

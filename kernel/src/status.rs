@@ -43,7 +43,11 @@ impl Status {
 
     /// OpenMetrics.
     pub fn metrics(&self) -> String {
-        let mut out = String::new();
+        let mut out = format!(
+            "# TYPE nest_kernel info\n# HELP nest_kernel The accelerator.\n\
+             nest_kernel_info{{port=\"{}\"}} 1\n",
+            self.port
+        );
         let mut gauge = |name: &str, about: &str, value: usize| {
             let _ = write!(
                 out,
@@ -94,6 +98,7 @@ mod tests {
         assert!(text.contains("           2  Requests that the kernel answered\n"));
         assert!(text.contains("           4  Answers among them that say 304 Not Modified\n"));
         let metrics = status.metrics();
+        assert!(metrics.contains("\nnest_kernel_info{port=\"80\"} 1\n"));
         assert!(metrics.contains("\nnest_kernel_answers_total 2\n"));
         assert!(metrics.contains("nest_kernel_left_total{reason=\"a \\\"b\\\"\"} 3\n"));
         assert!(metrics.ends_with("# EOF\n"));

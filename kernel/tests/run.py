@@ -29,6 +29,7 @@ from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_po
 from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
+from early import early
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -318,7 +319,8 @@ def blocking(folder):
 
 def rings(folder):
     """A server that reads by io_uring is left alone, with the reason."""
-    return left_alone(Site(folder, server=servers.web('uring', NEST, ROOT)), 'the server reads by io_uring')
+    return left_alone(Site(folder, server=servers.web('uring', NEST, ROOT)), 'the server reads by io_uring, whose '
+                      'receives block after 128 that found nothing')
 
 
 def refused(folder):
@@ -392,7 +394,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '18 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '19 families\n')
 
 
 def exported(folder):
@@ -418,6 +420,12 @@ def exported(folder):
         told_answers = re.search(r'\nnest_kernel_answers_total (\d+)\n', metrics)
         same('the answers', int(told_answers[1]), site.counts()['answers'])
         judged(metrics)
+        for place in (address, site.state):
+            seen = subprocess.run([NEST, 'top', place, '--once', '--interval', '50'], capture_output=True, text=True,
+                                  timeout=WAIT, check=False)
+            same(f'the status of nest top {place}: {seen.stderr}', seen.returncode, 0)
+            same('its first line', seen.stdout.splitlines()[0], f'port {site.port}: the kernel answers')
+            same('the answers that it shows', re.findall(r'answered by the kernel +\d+ +(\d+)', seen.stdout), [told_answers[1]])
         try:
             raise Failed(f'another path is answered: {fetch("/")}')
         except urllib.error.HTTPError as error:
@@ -513,7 +521,7 @@ def segments(folder):
 
 
 TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
+         neighbour, early, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
 
 
 def main():

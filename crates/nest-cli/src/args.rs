@@ -162,9 +162,11 @@ pub enum Command {
     Accelerate(Accelerate),
     /// Show what a running server does
     ///
-    /// The server must tell its counts: `%option metrics ADDRESS`.
+    /// The server must tell its counts: `%option metrics ADDRESS`. Or the address is that of `nest accelerate`: the
+    /// one after its `--metrics`, or its socket.
     #[command(after_help = "Example:\n  nest top 127.0.0.1:9100\n  \
-        nest top unix:/run/login.metrics --once")]
+        nest top unix:/run/login.metrics --once\n  \
+        nest top /run/nest-accelerate-80.sock")]
     Top(Top),
     /// Show the events that a server in debug mode recorded
     ///

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::kernel::Kernel;
+
 /// Counts since the server's start, and its present state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
@@ -33,6 +35,8 @@ pub struct Counts {
     pub messages: Times,
     /// Those in front of the server, in the order in which clients pass them, for each address.
     pub filters: Vec<Filter>,
+    /// If `nest accelerate` tells them; then there is nothing else.
+    pub kernel: Option<Kernel>,
 }
 
 /// What was counted of a filter.
@@ -107,7 +111,7 @@ impl Counts {
                 sample(line).ok_or_else(|| format!("line {} is no count: {line}", i + 1))?;
             counts.take(&sample);
         }
-        if counts.name.is_empty() {
+        if counts.name.is_empty() && counts.kernel.is_none() {
             return Err("what answers there is no server of nest".to_string());
         }
         Ok(counts)
@@ -141,6 +145,9 @@ impl Counts {
             name => {
                 if let Some(part) = name.strip_prefix("nest_message_seconds_") {
                     self.messages.take(part, sample);
+                } else if let Some(part) = name.strip_prefix("nest_kernel_") {
+                    let kernel = self.kernel.get_or_insert_default();
+                    kernel.take(part, label, n);
                 }
             }
         }

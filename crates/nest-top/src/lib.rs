@@ -4,7 +4,10 @@
 
 mod app;
 mod exposition;
+mod kernel;
 mod numbers;
+mod panel;
+mod pieces;
 mod plain;
 mod rates;
 #[cfg(test)]
@@ -15,6 +18,7 @@ mod view;
 
 pub use app::watch;
 pub use exposition::{Counts, Rule, Times};
+pub use kernel::{Kernel, KernelRates};
 pub use plain::table;
 pub use rates::{Rates, RuleRates};
 pub use scrape::{Address, fetch};

@@ -1,5 +1,11 @@
 //! Numbers as people read them: three digits and a unit.
 
+/// A count, to calculate with.
+#[expect(clippy::cast_precision_loss, reason = "what is shown has three digits")]
+pub(crate) fn number(n: u64) -> f64 {
+    n as f64
+}
+
 /// `12.3k`; a rate or a count.
 pub(crate) fn count(n: f64) -> String {
     scaled(n, &["", "k", "M", "G", "T"], 1000.0)

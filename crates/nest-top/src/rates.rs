@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use crate::exposition::{Counts, Filter, Times};
+use crate::kernel::{Kernel, KernelRates};
+use crate::numbers::number;
 
 /// Per second, between two readings.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +33,8 @@ pub struct Rates {
     pub rules: Vec<RuleRates>,
     /// In the order of the counts.
     pub filters: Vec<FilterRates>,
+    /// Of `nest accelerate`.
+    pub kernel: Option<KernelRates>,
 }
 
 /// Of a filter.
@@ -89,6 +93,11 @@ impl Rates {
                 refused: rate(refused(a), refused(b)),
             }
         });
+        let kernel = match (&before.kernel, &after.kernel) {
+            (Some(a), Some(b)) => Some(Kernel::between(a, b, seconds)?),
+            (None, None) => None,
+            _ => return None,
+        };
         let quantile = |q| between(&before.messages, &after.messages, q);
         Some(Rates {
             opened: rate(before.opened, after.opened),
@@ -102,13 +111,9 @@ impl Rates {
             longest: quantile(1.0),
             rules: rules.collect(),
             filters: filters.collect(),
+            kernel,
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "what is shown has three digits")]
-pub(crate) fn number(n: u64) -> f64 {
-    n as f64
 }
 
 /// The least edge that this share of what came between two readings does not exceed.
@@ -129,7 +134,7 @@ fn between(before: &Times, after: &Times, share: f64) -> Option<f64> {
 mod tests {
     use super::Rates;
     use crate::exposition::Counts;
-    use crate::sample::TEXT;
+    use crate::sample::{KERNEL, TEXT};
     use std::time::Duration;
 
     #[test]
@@ -158,5 +163,26 @@ mod tests {
         );
         let none = Rates::between(&after, &after, Duration::from_secs(1)).unwrap();
         assert_eq!(none.p50, None);
+    }
+
+    #[test]
+    fn an_accelerator_s_counts_are_read_and_compared() {
+        let before = Counts::parse(KERNEL).unwrap();
+        let kernel = before.kernel.clone().unwrap();
+        assert_eq!((kernel.port.as_str(), kernel.on), ("8080", true));
+        assert_eq!(kernel.kept, (2, 2048, 8_388_608));
+        assert_eq!(kernel.left, [("its file is too large".to_owned(), 3)]);
+        let after = KERNEL.replace("answers_total 100", "answers_total 130");
+        let after = Counts::parse(&after.replace("passed_total 20", "passed_total 30")).unwrap();
+        let second = Duration::from_secs(1);
+        let now = Rates::between(&before, &after, 2 * second).unwrap();
+        let now = now.kernel.unwrap();
+        assert!((now.answers() - 15.0).abs() < 1e-9 && now.share() == Some(0.75));
+        let lines = after.kernel.as_ref().unwrap().lines(&now);
+        let line = lines.iter().find(|l| l.what == "answered by the kernel");
+        assert_eq!(line.map(|l| l.all), Some(130));
+        assert_eq!(Rates::between(&after, &before, second), None);
+        let server = Counts::parse(TEXT).unwrap();
+        assert_eq!(Rates::between(&server, &before, second), None);
     }
 }

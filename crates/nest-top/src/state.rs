@@ -28,6 +28,8 @@ pub(crate) enum Order {
 pub(crate) struct Moment {
     pub messages: f64,
     pub p99: Option<f64>,
+    /// Requests that the kernel answered, and those that it left to the server.
+    pub kernel: Option<(f64, f64)>,
 }
 
 /// What the view shows.
@@ -71,6 +73,11 @@ impl State {
                 self.history.push_back(Moment {
                     messages: self.rates.messages,
                     p99: self.rates.p99,
+                    kernel: self
+                        .rates
+                        .kernel
+                        .as_ref()
+                        .map(|k| (k.answers(), k.passed())),
                 });
                 if self.history.len() > HISTORY {
                     self.history.pop_front();

@@ -3,23 +3,26 @@
 //! Must not know: where the counts come from, nor keys.
 
 use ratatui::Frame;
-use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Gauge, Paragraph, Row, Sparkline, Table};
+use ratatui::widgets::{Cell, Gauge, Paragraph, Row, Table};
 
-use crate::numbers::{bytes, count, percent, time};
+use crate::numbers::{bytes, count, number, percent, time};
+use crate::panel;
+use crate::pieces::{ACCENT, draw_curve, draw_foot, draw_head, right};
 use crate::plain::{age, reasons};
-use crate::rates::{RuleRates, number};
+use crate::rates::RuleRates;
 use crate::state::{Order, State};
-
-const ACCENT: Color = Color::Cyan;
 
 /// Lines for filters, with their head and an empty one.
 const FILTERS: u16 = 10;
 
 /// Draws all.
 pub(crate) fn draw(frame: &mut Frame<'_>, app: &State) {
+    if let Some(kernel) = &app.counts.kernel {
+        return panel::draw(frame, app, kernel);
+    }
     let few = frame.area().height < 20;
     let [head, clients, ends, curves, filters, rules, foot] = Layout::vertical([
         Constraint::Length(1),
@@ -35,38 +38,25 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &State) {
         Constraint::Length(1),
     ])
     .areas(frame.area());
-    draw_head(frame, app, head);
+    let counts = &app.counts;
+    let plural = if counts.workers == 1 { "" } else { "s" };
+    let about = format!(
+        "{} server, {} worker{plural} ",
+        counts.model, counts.workers
+    );
+    draw_head(frame, app, head, &counts.name, about);
     draw_clients(frame, app, clients);
     draw_ends(frame, app, ends);
     draw_curves(frame, app, curves);
     draw_filters(frame, app, filters);
     draw_rules(frame, app, rules);
-    draw_foot(frame, app, foot);
-}
-
-fn draw_head(frame: &mut Frame<'_>, app: &State, area: Rect) {
-    let counts = &app.counts;
-    let plural = if counts.workers == 1 { "" } else { "s" };
-    let left = Line::from(vec![
-        Span::from(format!(" {} ", counts.name))
-            .bold()
-            .reversed()
-            .fg(ACCENT),
-        Span::from(format!(
-            " {} server, {} worker{plural} ",
-            counts.model, counts.workers
-        )),
-        Span::from(app.address.as_str()).dim(),
-    ]);
-    let right = match &app.trouble {
-        Some(reason) => Line::from(format!("no answer: {reason} "))
-            .bold()
-            .fg(Color::Red),
-        None if app.paused => Line::from("paused ").bold().fg(Color::Yellow),
-        None => Line::from(format!("every {} ", time(Some(app.interval.as_secs_f64())))).dim(),
+    let order = match app.order {
+        Order::Written => "as written",
+        Order::Messages => "by messages",
+        Order::Busy => "by time",
+        Order::Mean => "by mean",
     };
-    frame.render_widget(left, area);
-    frame.render_widget(right.alignment(Alignment::Right), area);
+    draw_foot(frame, Some(order), foot);
 }
 
 fn draw_clients(frame: &mut Frame<'_>, app: &State, area: Rect) {
@@ -120,48 +110,6 @@ fn draw_curves(frame: &mut Frame<'_>, app: &State, area: Rect) {
     let slow: Vec<Option<f64>> = app.history.iter().map(|m| m.p99.map(f64::log2)).collect();
     let least = slow.iter().flatten().copied().fold(f64::INFINITY, f64::min) - 1.0;
     draw_curve(frame, right, title, &slow, least, Color::Magenta);
-}
-
-/// The last moments that fit, from `least` to the greatest of them.
-fn draw_curve(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    title: String,
-    values: &[Option<f64>],
-    least: f64,
-    colour: Color,
-) {
-    let block = Block::bordered()
-        .title(title)
-        .border_style(Style::new().dim());
-    let width = usize::from(block.inner(area).width);
-    let values = &values[values.len().saturating_sub(width)..];
-    let known = values.iter().flatten().copied().filter(|v| v.is_finite());
-    let most = known.fold(f64::NEG_INFINITY, f64::max);
-    let span = (most - least).max(f64::MIN_POSITIVE);
-    let data = values.iter().map(|value| level(*value, least, span));
-    let curve = Sparkline::default()
-        .block(block)
-        .data(data)
-        .max(STEPS)
-        .style(Style::new().fg(colour));
-    frame.render_widget(curve, area);
-}
-
-const STEPS: u64 = 1000;
-
-/// Nothing, or 1 to `STEPS`.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value is between 0 and STEPS"
-)]
-fn level(value: Option<f64>, least: f64, span: f64) -> u64 {
-    match value {
-        Some(v) if v.is_finite() => 1 + ((v - least) / span * (number(STEPS) - 1.0)) as u64,
-        Some(_) => STEPS,
-        None => 0,
-    }
 }
 
 fn draw_rules(frame: &mut Frame<'_>, app: &State, area: Rect) {
@@ -250,10 +198,6 @@ fn draw_filters(frame: &mut Frame<'_>, app: &State, area: Rect) {
     frame.render_widget(table, area);
 }
 
-fn right(text: impl Into<String>) -> Cell<'static> {
-    Cell::from(Line::from(text.into()).alignment(Alignment::Right))
-}
-
 const BAR: u16 = 10;
 
 /// A share as a bar of `BAR` columns, to an eighth of a column.
@@ -266,27 +210,6 @@ fn bar(share: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (share.clamp(0.0, 1.0) * f64::from(BAR) * 8.0).round() as usize;
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
-}
-
-fn draw_foot(frame: &mut Frame<'_>, app: &State, area: Rect) {
-    let order = match app.order {
-        Order::Written => "as written",
-        Order::Messages => "by messages",
-        Order::Busy => "by time",
-        Order::Mean => "by mean",
-    };
-    let key = |text: &'static str| Span::from(text).bold().fg(ACCENT);
-    let line = Line::from(vec![
-        key(" q"),
-        Span::from(" leave  "),
-        key("s"),
-        Span::from(format!(" sort ({order})  ")),
-        key("space"),
-        Span::from(" pause  "),
-        key("+ -"),
-        Span::from(" pace"),
-    ]);
-    frame.render_widget(line, area);
 }
 
 #[cfg(test)]
