@@ -45,7 +45,8 @@ class Generated(Site):
 
     def configure(self, **options):
         """Writes the configuration, which HUP reads again."""
-        options = {'fileRoot': self.www, 'serverPort': self.port, 'metrics': self.address, **options}
+        place = {} if 'listen' in options else {'serverPort': self.port}
+        options = {'fileRoot': self.www, 'metrics': self.address, **place, **options}
         with open(self.config, 'w', encoding='utf-8') as file:
             file.writelines(f'{name} {value}\n' for name, value in options.items())
 
@@ -135,6 +136,28 @@ def generated(folder):
         same('the status', site.process.returncode, 0)
         same('what is left of nest accelerate', site.helpers(), [])
     return f'{hits} of {count} requests answered by the kernel'
+
+
+def ports(folder):
+    """A generated server at two ports has the kernel answer at both."""
+    site = Generated(folder)
+    site.configure(listen=f'127.0.0.1:{site.port} 127.0.0.1:{site.alone}')
+    site.write('a.txt', b'body')
+    with site:
+        until('the kernel answers for both', lambda: site.said().count(READY) == 2)
+
+        def hit(port):
+            before = site.metric('hits')
+            for _ in range(20):
+                same('an answer', site.get('a.txt', port)[1], b'body')
+            return site.metric('hits') > before
+        for port in (site.port, site.alone):
+            until(f'the kernel answers at port {port}', lambda port=port: hit(port))
+        same('counts', [site.metric(name) for name in ('ports', 'files')], [2, 2])
+        pair = [site.state, site.state.replace(str(site.port), str(site.alone))]
+        same('the sockets of both', [os.path.exists(path) for path in pair], [True, True])
+    same('the sockets after the end', [os.path.exists(path) for path in pair], [False, False])
+    return ''
 
 
 def spoiled(folder):

@@ -29,7 +29,7 @@ from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_po
 from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
-from generated import generated, halted, idle, spoiled, without
+from generated import generated, halted, idle, ports, spoiled, without
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -514,7 +514,7 @@ def segments(folder):
 
 
 TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, blocking, rings, refused, told, exported, exhausted, generated, spoiled, idle, halted, without,
+         neighbour, blocking, rings, refused, told, exported, exhausted, generated, ports, spoiled, idle, halted, without,
          segments, conversations, others]
 
 
