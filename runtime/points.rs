@@ -27,6 +27,8 @@ pub enum Point {
     Serve,
     /// The server ends, and no client is left.
     Close,
+    /// The supervisor is asked to stop the server for the first time. Workers have not been told.
+    Halt,
     /// A process of the server has died.
     Lost,
     /// A worker has ended, in whatever way. Its report is still there.
@@ -178,6 +180,10 @@ pub const POINTS: &[Row] = &[
     Row {
         called: Sockets,
         ..row(Point::Serve, "serve", Joined::Error, "void", "")
+    },
+    Row {
+        called: Sockets,
+        ..row(Point::Halt, "halt", Joined::Nothing, "void", "")
     },
     row(Point::Close, "close", Joined::Nothing, "void", ""),
     Row {

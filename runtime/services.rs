@@ -48,6 +48,9 @@ const CACHED: For = Both(&Workers("loops"), &With(Feature::Files));
 /// Contents of files are shared by all workers.
 const CONTENTS: For = Both(&Sockets, &With(Feature::FileCache));
 
+/// The kernel answers requests for files.
+const KERNEL: For = Both(&Sockets, &With(Feature::KernelCache));
+
 /// Sessions of loops are members of groups.
 const LOOP_GROUPS: For = Both(&Workers("loops"), &With(Feature::Groups));
 
@@ -316,6 +319,11 @@ services! {
         "fields.c" With(Feature::Fields);
         "none.c" Both(&With(Feature::Log), &Without(Feature::Fields));
     }
+    kernel KERNEL, [Check, Serve, Halt, Close, Reloaded, Mind] {
+        "kernel.h" Sockets;
+        "kernel.c" KERNEL;
+        "none.c" Both(&Sockets, &Without(Feature::KernelCache));
+    }
     metrics METERED, [
         Start, Serve, Mind, Reaped, Close, Need, Shaken, Open, Take, Timer, Replied, File, Wait, Resume,
         Acted, End
@@ -332,6 +340,8 @@ services! {
         "helpers_none.c" Both(&Not(&Workers("loops")), &METERED);
         "files.c" Both(&With(Feature::FileCache), &METERED);
         "files_none.c" Both(&Without(Feature::FileCache), &METERED);
+        "kernel.c" Both(&With(Feature::KernelCache), &METERED);
+        "kernel_none.c" Both(&Without(Feature::KernelCache), &METERED);
         "filtered.c" Both(&FILTERED, &METERED);
         "filtered_none.c" Both(&METERED, &Not(&FILTERED));
         "handshakes.c" Both(&TLS, &METERED);

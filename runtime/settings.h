@@ -38,6 +38,7 @@ struct nest__config {
     const char *processors;  /* threads for actions: "N", "N..M", "none"; NULL: no such option */
     const char *file_root;   /* "": the working directory */
     const char *file_cache;  /* "POLICY SIZE", or "none"; NULL: the server has none */
+    uint32_t kernel_cache;   /* bytes of answers in the kernel; 0: none */
     const char *shared_size; /* "64K"; NULL: the server shares nothing */
     const char *user;        /* NAME[:GROUP] of processes that serve; NULL or "": that of main */
     const char *chroot;      /* their root directory; NULL or "": no other */

@@ -8,6 +8,7 @@ mod cache;
 mod cgroup;
 mod conditions;
 mod control;
+mod counted;
 mod date;
 mod exporter;
 mod failure;

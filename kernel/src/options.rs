@@ -24,6 +24,8 @@ pub struct Options {
     pub state: PathBuf,
     /// Where the counts are told over HTTP.
     pub metrics: Option<SocketAddr>,
+    /// A generated server has started nest for itself: the file to which the counts are written.
+    pub counts: Option<PathBuf>,
     /// The access log.
     pub log: Option<PathBuf>,
     /// The server's command and arguments; none: the server that listens on the port.

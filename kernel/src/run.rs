@@ -22,6 +22,7 @@ use signal_hook::iterator::Signals;
 use crate::cache::Cache;
 use crate::cgroup::Group;
 use crate::control::{Control, Question};
+use crate::counted::Counted;
 use crate::exporter::Exporter;
 use crate::failure::Failure;
 use crate::follow::Follow;
@@ -63,6 +64,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     }
     let mut control = Control::listen(&options.state)?;
     let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
+    let counted = options.counts.as_deref().map(Counted::open).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
     let signals = signals()?;
     let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
@@ -95,6 +97,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         records: loaded.records()?,
         loaded: Some(loaded),
         log,
+        counted,
         age: options.age,
         looked: Instant::now(),
         tended: Instant::now(),
@@ -103,7 +106,9 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     };
     let mut server = match found {
         Some(running) => {
-            say(&format!("port {} is that of {running}", options.port));
+            if options.counts.is_none() {
+                say(&format!("port {} is that of {running}", options.port));
+            }
             Server::Found(running)
         }
         None => server::start(options.server.as_deref().unwrap_or_default(), &group)?,
@@ -156,6 +161,7 @@ struct Keeper<'a> {
     watch: Watch,
     records: RingBuf<MapData>,
     log: Option<Log>,
+    counted: Option<Counted>,
     age: Duration,
     looked: Instant,
     tended: Instant,
@@ -175,7 +181,7 @@ impl Keeper<'_> {
         let changes = locked(&self.shared.follow).events();
         loop {
             if let Some(status) = server.ended()? {
-                if let Server::Found(running) = server {
+                if let (Server::Found(running), None) = (&*server, &self.counted) {
                     (self.say)(&format!("{running} has ended"));
                 }
                 return Ok(status);
@@ -257,12 +263,19 @@ impl Keeper<'_> {
             cache.tend(self.age)?;
             self.tended = Instant::now();
         }
+        let holds = cache.holds();
+        drop(cache);
+        if let Some(counted) = &mut self.counted {
+            let on = self.shared.phase() == Phase::On;
+            counted.write(on, &self.watch.counts(), &holds);
+        }
         let Some(log) = &mut self.log else {
             return Ok(());
         };
         let mut any = false;
         while let Some(item) = self.records.next() {
             if let Some(record) = Record::read(&item) {
+                let cache = locked(&self.shared.cache);
                 log.add(&record, cache.name(record.index, record.generation));
                 any = true;
             }

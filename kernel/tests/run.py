@@ -30,6 +30,7 @@ from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
+from generated import generated, halted, idle, ports, spoiled, without
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -521,7 +522,8 @@ def segments(folder):
 
 
 TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, early, blocking, rings, refused, told, exported, exhausted, segments, conversations, others]
+         neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, ports, spoiled, idle, halted,
+         without, segments, conversations, others]
 
 
 def main():

@@ -12,6 +12,7 @@
 #include "children.h"
 #include "../platform/platform.h"
 #include "../service/filters/filters.h"
+#include "../service/kernel/kernel.h"
 #include "service_process.h"
 
 #include <errno.h>
@@ -289,7 +290,8 @@ void nest__children_reap(void) {
     int status, failure = 0;
     pid_t pid, failed = 0;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (nest__service_process_reaped(pid, status) || nest__filters_reaped(pid, status)) {
+        if (nest__service_process_reaped(pid, status) || nest__filters_reaped(pid, status) ||
+            nest__kernel_reaped(pid, status)) {
             continue;
         }
         for (uint32_t worker = 0; worker < children.seen; worker++) {

@@ -61,7 +61,9 @@ static void phases_move(enum nest__stop_event event) {
 
 /* Workers that serve many count requests themselves. */
 void nest__stop_asked(void) {
-    phases.stops++;
+    if (phases.stops++ == 0) {
+        nest__on_halt();
+    }
     phases_move(NEST__STOP_REQUESTED);
     if (nest__policy_many) {
         phases_tell(phases.stops);

@@ -54,11 +54,21 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         age: Duration::from_secs(args.age.into()),
         state,
         metrics: address,
+        counts: args.counts.clone(),
         log: args.log.clone(),
         server: (!args.attach).then(|| args.server.clone()),
     };
     match nest_kernel::accelerate(&options, &|line| term::note(line)) {
         Ok(ended) => Ok(ExitCode::from(nest_kernel::exit_status(ended))),
+        // A server that starts nest for itself serves nevertheless.
+        Err(nest_kernel::Failure::Missing(what)) if args.counts.is_some() => {
+            let what = what.join("; ");
+            term::note(&format!("the server answers everything itself: {what}"));
+            Ok(ExitCode::from(UNAVAILABLE))
+        }
+        Err(nest_kernel::Failure::Unfit) if args.counts.is_some() => {
+            Ok(ExitCode::from(UNAVAILABLE))
+        }
         Err(failure @ (nest_kernel::Failure::Missing(_) | nest_kernel::Failure::Unfit)) => {
             term::say(format_args!("{ERROR}error:{ERROR:#} {failure}\n"));
             Ok(ExitCode::from(UNAVAILABLE))

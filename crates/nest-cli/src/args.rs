@@ -451,6 +451,9 @@ pub struct Accelerate {
     /// Take the server that listens on the port already. It goes on when nest ends
     #[arg(long, conflicts_with = "server")]
     pub attach: bool,
+    /// For servers with the option kernelCache, which start nest themselves: write the counts to FILE
+    #[arg(long, value_name = "FILE", requires = "attach")]
+    pub counts: Option<PathBuf>,
     /// Print what a running one does
     #[arg(long, conflicts_with_all = ["root", "hosts", "log", "attach", "server", "metrics", "stop"])]
     pub status: bool,

@@ -145,6 +145,7 @@ codes! {
     E0808 Error "a %signal without a signal that it can have";
     E0809 Error "a second %signal for a signal";
     E0810 Error "a %cache that decides nothing, or that is missing";
+    E0811 Error "a kernelCache for a server that sends no files over HTTP";
     W0101 Warning "a variable among the declarations";
     W0102 Warning "an unused macro";
     W0103 Warning "a macro written like an assignment";

@@ -61,6 +61,8 @@ features! {
     FileCache "fileCache" [Files Tasks];
     /// The specification says which of them leave (`%cache`).
     CacheValue "cacheValue" [FileCache];
+    /// The kernel answers requests for files (`kernelCache`).
+    KernelCache "kernelCache" [];
     /// Connections keep a file that they write (`$fileCreate`).
     Uploads "uploads" [Files];
     /// Folders are listed (`$fileList`).

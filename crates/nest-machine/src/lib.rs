@@ -15,6 +15,7 @@ pub mod first;
 mod foreign;
 mod functions;
 pub mod kept;
+mod kernel;
 mod locks;
 pub mod matching;
 pub mod model;

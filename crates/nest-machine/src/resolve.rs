@@ -12,7 +12,8 @@ use crate::overrides::Overrides;
 use crate::repeated;
 use crate::whole::{self, Refused};
 use crate::{
-    cmacros, csections, encryption, filters, functions, others, server_code, shared, stages, unused,
+    cmacros, csections, encryption, filters, functions, kernel, others, server_code, shared,
+    stages, unused,
 };
 use nest_c::directives::{self, States};
 use nest_c::lexer::{self, Kind};
@@ -244,6 +245,7 @@ pub fn resolve(
         stages::exclusions(spec, &machine, out);
         encryption::addresses(spec, machine.features, out);
         encryption::protocols(spec, machine.features, out);
+        kernel::check(spec, sources, machine.features, out);
     }
     machine
 }

@@ -133,6 +133,10 @@ void nest__metrics_seconds(struct nest__metrics_text *text, uint64_t ns); /* ns 
 /* What fileCache has done; nothing without it. */
 void nest__metrics_files(struct nest__metrics_text *, enum nest__metrics_format);
 
+/* -- kernel.c */
+/* What the kernel has answered; nothing without kernelCache. */
+void nest__metrics_kernel(struct nest__metrics_text *, enum nest__metrics_format);
+
 /* -- filtered.c */
 /* What filters have done; nothing without them. */
 void nest__metrics_filters(struct nest__metrics_text *, enum nest__metrics_format);

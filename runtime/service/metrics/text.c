@@ -274,6 +274,7 @@ void nest__metrics_expose(struct nest__metrics_text *text, enum nest__metrics_fo
 #undef COUNT
 #undef GAUGE
     nest__metrics_files(text, format);
+    nest__metrics_kernel(text, format);
     text_rules(text, format, &counts);
     text_times(text, format,
                (struct text_family){"nest_message_seconds",

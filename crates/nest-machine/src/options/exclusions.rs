@@ -40,6 +40,7 @@ pub(super) fn look(seen: &[(&'static OptionInfo, &OptionDecl)], out: &mut Vec<Di
         ("overload", PLACES),
         ("fileCache", SHARES),
         ("priorities", SHARES),
+        ("kernelCache", CLEAR),
     ] {
         let (Some(inetd), Some(other)) = (given("inetd"), given(name)) else {
             continue;

@@ -415,6 +415,19 @@ pub const OPTIONS: &[OptionInfo] = &[
         )
     },
     OptionInfo {
+        selects: &[("", Feature::KernelCache)],
+        ..o(
+            "kernelCache",
+            Value::Size {
+                least: 0,
+                most: 1024 * M,
+            },
+            "0",
+            true,
+            "memory for answers that the kernel gives in place of the server, at least 64K; 0: none",
+        )
+    },
+    OptionInfo {
         spec: false,
         selects: &[("", Feature::Shared)],
         ..o(
