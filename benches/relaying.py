@@ -2,7 +2,7 @@
 """What a relay costs (examples/redirect): processor time for a connection that brings so many bytes, and for a MB of them, beside
 HAProxy with and without splicing and nginx's stream module.
 
-usage: relaying.py [--rounds N] [--before NEST] [--nginx-module FILE] [--models MODEL,...]
+usage: relaying.py [--rounds N] [--before NEST] [--nginx-module FILE] [--models MODEL,...] [--only SERVER,...] [--kib SIZE,...]
 
 --before: another nest, whose relays are measured as well. --nginx-module: ngx_stream_module.so, if it is not where nginx looks.
 
@@ -165,18 +165,24 @@ def servers(args, folder, to):
     return found
 
 
-def table(found, names):
-    """Prints medians, and the ratios of the rounds to the base."""
-    for size, count in SIZES.items():
-        print(f'\n{size // KIB} KiB a connection, {count} connections a round\n')
-        print('| server | µs a connection | µs a MB | beside haproxy | least | most |\n|---|---:|---:|---:|---:|---:|')
-        base = found.get((BASE, size))
+def ratio(figures, base):
+    """The ratio of each round: the median, the least and the most."""
+    if not base:
+        return ''
+    ratios = [one / two for one, two in zip(figures, base)]
+    return f'{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})'
+
+
+def table(found, names, sizes):
+    """Prints medians, and ratios."""
+    for size in sizes:
+        print(f'\n{size // KIB} KiB a connection, {SIZES[size]} connections a round\n')
+        print('| server | µs a connection | µs a MB | beside haproxy | beside before |\n|---|---:|---:|---:|---:|')
         for name in names:
             figures = found[name, size]
             middle = statistics.median(figures)
-            ratios = [one / two for one, two in zip(figures, base)] if base else []
-            texts = [f'{statistics.median(ratios):.2f}', f'{min(ratios):.2f}', f'{max(ratios):.2f}'] if ratios else [''] * 3
-            print(f'| {name} | {middle:.0f} | {middle / size * 1e6:.0f} | ' + ' | '.join(texts) + ' |')
+            texts = [ratio(figures, found.get((base, size))) for base in (BASE, name.replace('nest', 'before')) if base != name]
+            print(f'| {name} | {middle:.0f} | {middle / size * 1e6:.0f} | ' + ' | '.join([*texts, ''][:2]) + ' |')
 
 
 def main():
@@ -186,21 +192,26 @@ def main():
     parser.add_argument('--before')
     parser.add_argument('--nginx-module')
     parser.add_argument('--models', default='event,uring')
+    parser.add_argument('--only', help='servers: names, with commas')
+    parser.add_argument('--kib', help='sizes: some of those that are measured, in KiB, with commas')
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='nest-relaying-') as folder, socket.create_server(('127.0.0.1', 0)) as listener:
         os.chmod(folder, 0o755)
         back = multiprocessing.Process(target=source, args=(listener,), daemon=True)
         back.start()
         rows = servers(args, folder, listener.getsockname()[1])
+        if args.only:
+            rows = {name: rows[name] for name in args.only.split(',')}
+        sizes = [int(size) * KIB for size in args.kib.split(',')] if args.kib else list(SIZES)
         found, into, names = {}, bytearray(MIB), list(rows)
         load = os.getloadavg()[0]
         for turn in range(args.rounds):
             for name in names[turn % len(names):] + names[:turn % len(names)]:
-                for size, count in SIZES.items():
-                    found.setdefault((name, size), []).append(measure(*rows[name], size, count, into))
+                for size in sizes:
+                    found.setdefault((name, size), []).append(measure(*rows[name], size, SIZES[size], into))
         back.terminate()
     print(f'load {load:.1f} to {os.getloadavg()[0]:.1f}, {args.rounds} rounds')
-    table(found, names)
+    table(found, names, sizes)
 
 
 main()
