@@ -97,6 +97,9 @@ pub(crate) const DIALS: For = Both(&Sockets, &With(Feature::Dial));
 /// A worker's one session has further channels.
 const BLOCKING_CHANNELS: For = Both(&Poller("blocking"), &With(Feature::Channels));
 
+/// They hand on what two connections say.
+const RELAYS: For = Both(&Sockets, &With(Feature::Relay));
+
 /// A loop's actions open connections and wait for several of them.
 const LOOP_DIAL: For = Both(&Both(&Workers("loops"), &Sockets), &With(Feature::Dial));
 /// The actions of workers that block do.
@@ -236,7 +239,8 @@ parts! {
         "engine/second.h" DIALS;
         "engine/second.c" DIALS;
         "engine/bytes.c" DIALS;
-        "engine/relay.c" DIALS;
+        "engine/any.c" DIALS;
+        "engine/relay.c" RELAYS;
     }
     "budget" {
         "engine/budget.c" All;
@@ -247,12 +251,16 @@ parts! {
         "channel/encodes.h" All;
         "channel/tls.h" All;
         "channel/channel.h" All;
+        "channel/splice.h" All;
         "channel/records.h" STAGED;
         "channel/socket.h" Sockets;
         "channel/socket.c" Sockets;
         "channel/pipe.h" Sockets;
         "channel/pipe.c" INETD;
         "channel/channel.c" Sockets;
+    }
+    "splice" {
+        "channel/splice.c" RELAYS;
     }
     "stages" {
         "channel/stages.c" With(Feature::Stages);

@@ -54,6 +54,7 @@
  * NEST__TLS          1 with option tls, where channels may be encrypted; otherwise 0
  * NEST__DECODES      number of functions that received bytes pass (%decode)
  * NEST__ENCODES      number of functions that sent bytes pass (%encode)
+ * NEST__SPLICES      1 if $relay may move bytes through pipes of the kernel; otherwise 0
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__RETURNS      1 if the filter persist gets connections back; otherwise 0
  * NEST__PROCESSORS   1 with option processors, where actions leave the loop's thread; otherwise 0
@@ -215,7 +216,11 @@ enum nest__await {
     NEST__AWAIT_OUTPUT, /* until queued output can be sent */
     NEST__AWAIT_ERRORS, /* only for a reset or another error */
     NEST__AWAIT_BOTH,   /* input, and until queued output can be sent */
-    NEST__AWAIT_READY   /* until the descriptor has input, which the poller does not receive */
+    NEST__AWAIT_READY,  /* until the descriptor has input, which the poller does not receive */
+    /* As INPUT and BOTH, but the poller leaves input to the caller, as with READY, unless it has
+     * received some before: then the channel awaits INPUT or BOTH. */
+    NEST__AWAIT_LEFT,
+    NEST__AWAIT_LEFT_BOTH
 };
 /* The state of a channel. */
 enum {
@@ -313,8 +318,8 @@ struct nest__window {
     bool lent;
 };
 struct nest__out { /* a piece of queued output */
-    enum { NEST__OUT_BYTES, NEST__OUT_FILE } kind;
-    int fd;        /* FILE: n bytes beginning at `at` */
+    enum { NEST__OUT_BYTES, NEST__OUT_FILE, NEST__OUT_PIPE } kind;
+    int fd;        /* FILE: n bytes beginning at `at`; PIPE: the next n bytes */
     const void *p; /* BYTES */
     uint64_t n, at;
 };
@@ -398,8 +403,10 @@ uint32_t nest__in_space(nest_session *, struct nest__chan *, uint8_t **);
  * NEST__EVENT_RESET. */
 int nest__own(nest_session *, struct nest__window *);
 /* Stores at most n pieces of output that are to be sent next. A file is always the only piece.
- * Returns the number of pieces. */
+ * Returns the number of pieces; a pipe is as well. */
 int nest__out_next(nest_session *, struct nest__chan *, struct nest__out[], int n);
+/* With NEST__SPLICES: what a pipe holds of it becomes bytes. 0 or -ENOMEM: it was dropped. */
+int nest__out_copy(nest_session *, struct nest__chan *);
 /* Marks the first bytes as in flight: they are neither moved nor freed until nest__out_sent,
  * whatever the session does. Requires that no bytes are in flight. */
 void nest__out_taken(nest_session *, struct nest__chan *, uint64_t);

@@ -10,7 +10,7 @@ import os
 import re
 
 # Sizes in which specifications seldom differ; a file that reads no others is common to many servers.
-SELDOM = {'CONDITIONS', 'TAGS', 'REGISTERS', 'MESSAGES', 'PIPES', 'FALLBACK', 'LOG_REQUESTS', 'LOG_MARKS'}
+SELDOM = {'CONDITIONS', 'TAGS', 'REGISTERS', 'MESSAGES', 'PIPES', 'SPLICES', 'FALLBACK', 'LOG_REQUESTS', 'LOG_MARKS'}
 _COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*', re.S)
 _DEFINED = re.compile(r'^#define NEST__(\w+) .*\n', re.M)
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include "([^"]+)"', re.M)

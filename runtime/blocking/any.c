@@ -19,10 +19,23 @@ static bool any_over(struct nest__member *member, int32_t got) {
     return true;
 }
 
+/* The same through a pipe. Inline: servers without pipes have nothing of it, optimised or not. */
+static inline bool any_splice(struct nest__member *member) {
+    struct nest__queue *queue = &member->onto->queue;
+    int64_t n = nest__splice_receive(member->pipe, member->chan, queue, member->room);
+    if (n == 0) {
+        member->chan->state |= NEST__CHAN_EOF;
+    }
+    return n != -EAGAIN && any_over(member, n == -ENOBUFS ? 0 : (int32_t)n);
+}
+
 /* One receive that does not wait. */
 static bool any_receive(struct nest__member *member) {
     struct nest__chan *chan = member->chan;
     uint8_t *to = member->into;
+    if (NEST__SPLICES && member->pipe != NULL) {
+        return any_splice(member);
+    }
     if (member->onto != NULL) {
         if (nest__queue_room(&member->onto->queue, member->room) < 0) {
             return any_over(member, -ENOMEM);

@@ -102,6 +102,9 @@ static int blocking_send(nest_session *s, struct nest__chan *chan) {
         blocking_unblock(chan);
     }
     int64_t sent = nest__chan_send_out(chan, out, n, NEST__CHAN_NOW);
+    if (NEST__SPLICES && sent == -EOPNOTSUPP) {
+        return nest__out_copy(s, chan) < 0 ? -ECONNRESET : 0;
+    }
     if (sent < 0) {
         return (int)sent;
     }

@@ -8,6 +8,7 @@
 
 #include "../seam.h"
 #include "encodes.h"
+#include "splice.h"
 #include "stages.h"
 #include "tls.h"
 
@@ -34,12 +35,15 @@ int64_t nest__chan_send(const struct nest__chan *, const struct nest__out[], int
                         enum nest__chan_how);
 /* As nest__send_file, of a descriptor that does not wait. */
 int64_t nest__chan_send_file(const struct nest__chan *, int fd, uint64_t at, uint64_t n);
-/* What nest__out_next has said, bytes or a file. A file that has not what was promised cuts the
- * channel off: -ECONNRESET. */
+/* What nest__out_next has said, bytes, a file or a pipe. A file that has not what was promised cuts
+ * the channel off: -ECONNRESET. -EOPNOTSUPP: a pipe that nest__out_copy makes bytes. */
 static inline int64_t nest__chan_send_out(struct nest__chan *chan, const struct nest__out out[],
                                           int n, enum nest__chan_how how) {
     if (out[0].kind == NEST__OUT_BYTES) {
         return nest__chan_send(chan, out, n, how);
+    }
+    if (NEST__SPLICES && out[0].kind == NEST__OUT_PIPE) {
+        return nest__splice_send(chan, out[0].fd, out[0].n);
     }
     int64_t sent = nest__chan_send_file(chan, out[0].fd, out[0].at, out[0].n);
     if (sent > 0 || sent == -EAGAIN || sent == -ECONNRESET) {

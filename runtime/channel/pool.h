@@ -43,6 +43,7 @@ struct nest__member {
     struct nest__chan *chan;
     uint8_t *into;             /* input, at most `room` bytes, is received here */
     struct nest__output *onto; /* or is appended to this queue, within its first `room` bytes */
+    struct nest__splice *pipe; /* through this pipe, if nothing was received ahead; NULL: copied */
     uint32_t room;             /* 0: no input is awaited */
     bool drains;               /* until at most `mark` bytes of its output are queued */
     bool writable;             /* until it can be written to: a connect has ended */

@@ -33,7 +33,7 @@ static void queue_retire(struct nest__queue *q, struct nest__item *item) {
     }
 }
 
-static void queue_append(struct nest__queue *q, struct nest__item *item) {
+void nest__queue_append(struct nest__queue *q, struct nest__item *item) {
     item->next = NULL;
     if (q->last == NULL) {
         q->first = item;
@@ -49,7 +49,7 @@ int nest__queue_reserve(struct nest__queue *q, size_t cap) {
         return -ENOMEM;
     }
     *block = (struct nest__item){.kind = NEST__ITEM_BYTES, .cap = cap};
-    queue_append(q, block);
+    nest__queue_append(q, block);
     return 0;
 }
 
@@ -59,7 +59,7 @@ static int queue_block(struct nest__queue *q, size_t n) {
     size_t cap = QUEUE_FIRST;
     if (block != NULL && block->cap > n) {
         q->spare = NULL;
-        queue_append(q, block);
+        nest__queue_append(q, block);
         return 0;
     }
     while (cap <= n) {
@@ -132,7 +132,7 @@ static int queue_other(struct nest__queue *q, const struct nest__item *what) {
         return -ENOMEM;
     }
     *item = *what;
-    queue_append(q, item);
+    nest__queue_append(q, item);
     q->n += item->n;
     return 0;
 }
@@ -161,10 +161,13 @@ int nest__queue_next(const struct nest__queue *q, struct nest__out out[], int mo
     int pieces = 0;
     for (const struct nest__item *item = q->first; item != NULL && pieces < most && q->n > 0;
          item = item->next) {
-        if (item->kind == NEST__ITEM_FILE) {
+        if (item->kind >= NEST__ITEM_FILE) {
             if (pieces == 0) {
                 out[pieces++] = (struct nest__out){
-                    .kind = NEST__OUT_FILE, .n = item->n, .fd = item->fd, .at = item->at};
+                    .kind = item->kind == NEST__ITEM_FILE ? NEST__OUT_FILE : NEST__OUT_PIPE,
+                    .n = item->n,
+                    .fd = item->fd,
+                    .at = item->at};
             }
             return pieces;
         }
@@ -230,7 +233,7 @@ void nest__queue_drop(struct nest__queue *q) {
 /* -- blocks of another queue */
 
 void nest__queue_join(struct nest__queue *q, struct nest__queue *other) {
-    queue_append(q, other->first);
+    nest__queue_append(q, other->first);
     other->first = other->last = NULL;
 }
 

@@ -1,9 +1,9 @@
 /* queue.h: what a channel still has to send, in order.
  *
  * Bytes are copied into blocks. A reference is memory of another owner, which the queue releases
- * when it is sent. A file range is sent from its descriptor. Bytes that a poller keeps after a call
- * are in flight: they are neither moved nor freed until nest__queue_sent, not even by a drop. A
- * zeroed record is an empty queue. */
+ * when it is sent. A file range is sent from its descriptor, and so is what a pipe holds
+ * (splice.h). Bytes that a poller keeps after a call are in flight: they are neither moved nor
+ * freed until nest__queue_sent, not even by a drop. A zeroed record is an empty queue. */
 #ifndef NEST_CHANNEL_QUEUE_H
 #define NEST_CHANNEL_QUEUE_H
 
@@ -13,8 +13,13 @@ struct nest__item {
     struct nest__item *next;
     size_t at, n; /* the part that is not sent yet, of bytes[] or of the reference or file */
     size_t cap;   /* of bytes[]; 0 in other kinds, so that nothing is added to them */
-    enum nest__item_kind { NEST__ITEM_BYTES, NEST__ITEM_REFERENCE, NEST__ITEM_FILE } kind;
-    int fd;           /* FILE */
+    enum nest__item_kind {
+        NEST__ITEM_BYTES,
+        NEST__ITEM_REFERENCE,
+        NEST__ITEM_FILE,
+        NEST__ITEM_PIPE
+    } kind;
+    int fd;           /* FILE, PIPE */
     const uint8_t *p; /* REFERENCE */
     void (*release)(void *);
     void *arg;
@@ -45,6 +50,7 @@ struct nest__output {
     bool counts;     /* there is a window */
 };
 
+void nest__queue_append(struct nest__queue *, struct nest__item *); /* its bytes are not counted */
 int nest__queue_more(struct nest__queue *, size_t n); /* the slow path of nest__queue_room */
 /* Reserves `n` contiguous bytes, and one for a NUL, at nest__queue_end. 0 or -ENOMEM. */
 static inline int nest__queue_room(struct nest__queue *q, size_t n) {
@@ -67,7 +73,8 @@ int nest__queue_refer(struct nest__queue *, const void *p, size_t n, void (*rele
 int nest__queue_file(struct nest__queue *, int fd, uint64_t at, uint64_t n, void (*release)(void *),
                      void *arg);
 
-/* Lists the next pieces to send. Returns how many, at most `most`; a file range comes alone. */
+/* Lists the next pieces to send. Returns how many, at most `most`; a file range or a pipe
+ * comes alone. */
 int nest__queue_next(const struct nest__queue *, struct nest__out[], int most);
 /* Puts the first n bytes in flight. None may be in flight before. */
 void nest__queue_taken(struct nest__queue *, uint64_t n);

@@ -4,6 +4,7 @@
  * waits. Must not know the language, nor how bytes move. */
 #include "many.h"
 #include "../channel/queue.h"
+#include "../channel/splice.h"
 #include "channels.h"
 
 #include <errno.h>
@@ -62,11 +63,32 @@ static bool many_take(struct nest__member *member, int64_t n, const struct nest_
     return many_over(member, (int32_t)n);
 }
 
+/* Input goes through a pipe, and the poller has left it. */
+static bool many_pipes(const struct nest__member *member) {
+    return member->pipe != NULL && member->room > 0 && member->chan->awaits >= NEST__AWAIT_LEFT;
+}
+
+/* Receives into the pipe. Inline: servers without pipes have nothing of it, optimised or not. */
+static inline bool many_splice(struct nest__member *member) {
+    struct nest__chan *chan = member->chan;
+    struct nest__queue *queue = &member->onto->queue;
+    int64_t n = nest__splice_receive(member->pipe, chan, queue, member->room);
+    if (n > 0) {
+        nest__loop_spend((uint64_t)n);
+    } else if (n == 0) {
+        chan->state |= NEST__CHAN_EOF;
+    }
+    return n != -EAGAIN && many_over(member, n == -ENOBUFS ? 0 : (int32_t)n);
+}
+
 /* Looks without waiting, where bytes may be left over from the last receive. */
 static bool many_look(nest_session *s, struct nest__member *member) {
     if (member->room == 0 || (member->chan->state & NEST__CHAN_MORE) == 0 ||
         nest__loop.spent > NEST__VISIT_OUT) {
         return false;
+    }
+    if (NEST__SPLICES && many_pipes(member)) {
+        return many_splice(member);
     }
     struct nest__window window = {NULL, 0, false};
     int64_t n = nest__poller_receive(s, member->chan, &window);
@@ -98,13 +120,15 @@ bool nest__many_ended(nest_session *s, const struct nest__wait *wait) {
 }
 
 static bool many_await(nest_session *s, const struct nest__member *member) {
-    bool queued = nest__out_queued(s, member->chan) > 0;
+    bool queued = nest__out_queued(s, member->chan) > 0, left = member->pipe != NULL;
+    enum nest__await input = left ? NEST__AWAIT_LEFT : NEST__AWAIT_INPUT;
+    enum nest__await both = left ? NEST__AWAIT_LEFT_BOTH : NEST__AWAIT_BOTH;
     return nest__poller_await(s, member->chan,
                               member->writable             ? NEST__AWAIT_OUTPUT
                               : member->readable           ? NEST__AWAIT_READY
-                              : queued && member->room > 0 ? NEST__AWAIT_BOTH
+                              : queued && member->room > 0 ? both
                               : queued                     ? NEST__AWAIT_OUTPUT
-                              : member->room > 0           ? NEST__AWAIT_INPUT
+                              : member->room > 0           ? input
                                                            : NEST__AWAIT_ERRORS);
 }
 
@@ -133,6 +157,8 @@ nest_session *nest__many_completed(nest_session *s, struct nest__member *member,
         over = many_over(member, 0);
     } else {
         over = many_move(s, member);
+        over = (NEST__SPLICES && member->got == 0 && many_pipes(member) && many_splice(member)) ||
+               over;
         if (!over && !many_await(s, member)) {
             return nest__wait_over(s, -ENOMEM);
         }

@@ -55,6 +55,9 @@ int nest__direct_push(nest_session *s, struct nest__chan *chan) {
             all += out[i].n;
         }
         int64_t n = nest__chan_send_out(chan, out, pieces, NEST__CHAN_PLAIN);
+        if (NEST__SPLICES && n == -EOPNOTSUPP && nest__out_copy(s, chan) == 0) {
+            continue;
+        }
         if (n < 0) {
             return n == -EAGAIN ? 0 : -ECONNRESET;
         }

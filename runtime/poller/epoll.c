@@ -99,6 +99,9 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
     case NEST__AWAIT_BOTH: /* of a pair of descriptors, one is in the set */
         return nest__chan_shared(chan) ? nest__poller_await(s, chan, NEST__AWAIT_OUTPUT)
                                        : chan->io == EPOLL_BOTH || epoll_arm(s, chan, EPOLL_BOTH);
+    case NEST__AWAIT_LEFT_BOTH:
+        return chan->io == EPOLL_BOTH || epoll_arm(s, chan, EPOLL_BOTH);
+    case NEST__AWAIT_LEFT:
     case NEST__AWAIT_READY:
         return chan->io == EPOLLIN || epoll_arm(s, chan, EPOLLIN);
     case NEST__AWAIT_ERRORS: /* of one that is quiet already an error is told again */
@@ -195,6 +198,8 @@ static bool epoll_ready(const struct epoll_event *event, struct nest__completion
                (NEST__CHAN_LAYERS && !nest__poller_await(s, chan, NEST__AWAIT_BOTH) &&
                 epoll_lost(done));
     case NEST__AWAIT_READY:
+    case NEST__AWAIT_LEFT:
+    case NEST__AWAIT_LEFT_BOTH:
     case NEST__AWAIT_OUTPUT:
         done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = 0;

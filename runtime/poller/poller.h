@@ -7,6 +7,8 @@
  *            nest__poller_await(OUTPUT)
  *   both     nest__poller_await(BOTH)    a receive and a send at the same time; each completes
  *   ready    nest__poller_await(READY)   completes as a send when there is input to be read
+ *   left     nest__poller_await(LEFT)    ready, or receive if the poller has received already
+ *   left, both              (LEFT_BOTH)  the same, and a send
  *   watch    nest__poller_await(ERRORS)  completes upon an error only
  *   close    nest__poller_close          completes when no operation of the channel is left
  *   accept   nest__poller_arm(true)      completes once for each connection that can be taken

@@ -8,6 +8,8 @@
 #include "../seam.h"
 #include "ring_abi.h"
 
+#include <errno.h>
+
 /* What fits into one receive. Where each receive is a message, it must not be divided. */
 enum { NEST__RING_BUFFER = NEST__MESSAGES ? NEST__VISIT_IN : 4096 };
 
@@ -44,5 +46,17 @@ bool nest__ring_has(uint64_t name);
 /* The buffer that a completion names, which belongs to the caller until it is given back. */
 uint8_t *nest__ring_buffer(uint32_t id);
 void nest__ring_give(uint32_t id);
+/* The result of a receive that has completed; -EAGAIN: it has received nothing. */
+static inline int64_t nest__ring_received(const struct nest__cqe *cqe) {
+    switch (cqe->result) {
+    case -ENOBUFS: /* of the ring: other input fills them */
+    case -EINTR:
+    case -EAGAIN:
+    case -ECANCELED:
+        return -EAGAIN;
+    default:
+        return cqe->result < 0 ? -ECONNRESET : cqe->result;
+    }
+}
 
 #endif

@@ -163,6 +163,8 @@ static bool poller_complete(struct script_client *client, struct nest__completio
         return client->reset;
     case NEST__AWAIT_BOTH: /* of $dial, which scripts do not have */
     case NEST__AWAIT_READY:
+    case NEST__AWAIT_LEFT:
+    case NEST__AWAIT_LEFT_BOTH:
     case NEST__AWAIT_NOTHING:
         break;
     }

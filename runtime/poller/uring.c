@@ -109,10 +109,14 @@ static bool uring_receive(const nest_session *s, struct nest__chan *chan) {
 }
 
 static bool uring_awaits(const struct nest__chan *chan, enum nest__await what) {
-    return chan->awaits == what || chan->awaits == NEST__AWAIT_BOTH;
+    return chan->awaits == what || chan->awaits == NEST__AWAIT_BOTH ||
+           (what == NEST__AWAIT_OUTPUT && chan->awaits == NEST__AWAIT_LEFT_BOTH);
 }
 
 bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__await what) {
+    if (what >= NEST__AWAIT_LEFT && (chan->io & (URING_RECEIVE | URING_KEPT)) != 0) {
+        what = what == NEST__AWAIT_LEFT ? NEST__AWAIT_INPUT : NEST__AWAIT_BOTH;
+    }
     chan->awaits = what;
     switch (what) {
     case NEST__AWAIT_INPUT:
@@ -127,6 +131,10 @@ bool nest__poller_await(nest_session *s, struct nest__chan *chan, enum nest__awa
         }
         return (nest__chan_shared(chan) || uring_receive(s, chan)) &&
                ((chan->io & URING_SEND) != 0 || uring_ready(s, chan, URING_POLL_OUT));
+    case NEST__AWAIT_LEFT_BOTH: /* the end of a send is told, too */
+        return uring_ready(s, chan,
+                           URING_POLL_IN | ((chan->io & URING_SEND) != 0 ? 0 : URING_POLL_OUT));
+    case NEST__AWAIT_LEFT:
     case NEST__AWAIT_READY:
         return uring_ready(s, chan, URING_POLL_IN);
     case NEST__AWAIT_ERRORS:
@@ -148,7 +156,7 @@ int nest__push(nest_session *s, struct nest__chan *chan) {
     if (pieces == 0) {
         return 0;
     }
-    bool direct = out[0].kind == NEST__OUT_FILE || (chan->state & NEST__CHAN_AHEAD) != 0 ||
+    bool direct = out[0].kind != NEST__OUT_BYTES || (chan->state & NEST__CHAN_AHEAD) != 0 ||
                   nest__out_queued(s, chan) >= URING_DIRECT || s->phase == NEST__ENDED ||
                   nest__chan_apart(chan);
     struct msghdr *message = direct || pieces == 1 ? NULL : nest__ring_message();
@@ -246,19 +254,6 @@ static int uring_buffer(const struct nest__cqe *cqe) {
                                                 : URING_NO_BUFFER;
 }
 
-/* The result of a receive; -EAGAIN: it has received nothing. */
-static int64_t uring_result(const struct nest__cqe *cqe) {
-    switch (cqe->result) {
-    case -ENOBUFS: /* of the ring: other input fills them */
-    case -EINTR:
-    case -EAGAIN:
-    case -ECANCELED:
-        return -EAGAIN;
-    default:
-        return cqe->result < 0 ? -ECONNRESET : cqe->result;
-    }
-}
-
 int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
                              struct nest__window *window) {
     struct nest__cqe cqe;
@@ -271,7 +266,7 @@ int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
     /* Between two calls of the kernel the ring receives nothing: what it has is in its queue. */
     if ((chan->io & URING_RECEIVE) != 0 &&
         nest__ring_take(nest__name_of(s, chan, NEST__OP_RECEIVE), &cqe)) {
-        int64_t n = uring_result(&cqe);
+        int64_t n = nest__ring_received(&cqe);
         chan->io &= (uint8_t)~URING_RECEIVE;
         if (n > 0) {
             return uring_lend(s, chan, uring_buffer(&cqe), n, (cqe.flags & NEST__CQE_NONEMPTY) != 0,
@@ -326,7 +321,8 @@ static bool uring_try(nest_session *s, struct nest__chan *chan, struct nest__com
 static bool uring_received(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
                            struct nest__completion *done) {
     int buffer = uring_buffer(cqe);
-    int64_t n = nest__chan_apart(chan) ? -ECONNRESET : uring_result(cqe); /* it has lost bytes */
+    int64_t n =
+        nest__chan_apart(chan) ? -ECONNRESET : nest__ring_received(cqe); /* it has lost bytes */
     chan->io &= (uint8_t)~URING_RECEIVE;
     if ((chan->io & URING_CLOSE) != 0) {
         uring_give_back(buffer);
@@ -396,7 +392,8 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     if (turn) {
         return false;
     }
-    if (what == (URING_POLL_IN | URING_POLL_OUT) && chan->awaits == NEST__AWAIT_BOTH &&
+    bool free = (chan->io & (URING_RECEIVE | URING_KEPT)) == 0; /* nothing was received before */
+    if (what == (URING_POLL_IN | URING_POLL_OUT) && chan->awaits == NEST__AWAIT_BOTH && free &&
         cqe->result > 0) {
         return nest__direct_both(s, chan, (uint32_t)cqe->result, done) ||
                uring_again(s, chan, done);
@@ -404,11 +401,11 @@ static bool uring_polled(nest_session *s, struct nest__chan *chan, const struct 
     uint32_t errors = POLLERR | ((chan->state & NEST__CHAN_MINDS) != 0 ? (uint32_t)POLLRDHUP : 0);
     bool error = cqe->result > 0 && ((uint32_t)cqe->result & errors) != 0;
     bool input = (what & URING_POLL_IN) != 0 || (NEST__CHAN_LAYERS && what == URING_POLL_OUT);
-    if (input && chan->awaits == NEST__AWAIT_INPUT) {
+    if (input && free && chan->awaits == NEST__AWAIT_INPUT) {
         return uring_try(s, chan, done);
     }
     bool awaited = (what & URING_POLL_OUT) != 0 ? uring_awaits(chan, NEST__AWAIT_OUTPUT)
-                                                : what != 0 && chan->awaits == NEST__AWAIT_READY;
+                                                : what != 0 && chan->awaits >= NEST__AWAIT_READY;
     if (awaited && cqe->result != -ECANCELED) {
         return uring_done(done, s, chan, NEST__OP_SEND, 0);
     }

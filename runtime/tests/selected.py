@@ -13,7 +13,7 @@ from harness import MODELS, check, finish, runtime_list
 OPTIONAL = ("service/", "mailbox", "links", "encrypted", "deep", "stages", "encodes")  # parts that only some servers have, beginnings of their names
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CLASSES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
-                                          "NFA_STATES", "LOG_REQUESTS", "LOG_MARKS", "PIPES", "FALLBACK", "TIMERS",
+                                          "NFA_STATES", "LOG_REQUESTS", "LOG_MARKS", "PIPES", "SPLICES", "FALLBACK", "TIMERS",
                                           "LOSSY", "TLS", "DECODES", "ENCODES", "PROXIED", "RETURNS", "PROCESSORS",
                                           "HAS_END")]
 SIZES += ["-DNEST__STANDALONE=0", "-DNEST__EARLY=0", "-DNEST__MESSAGES=0"]

@@ -18,6 +18,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
 import proxy                                                        # noqa: E402
+import relays                                                       # noqa: E402
 import secured                                                      # noqa: E402
 import transfers                                                    # noqa: E402
 from support import driver, sample                                  # noqa: E402
@@ -26,6 +27,8 @@ from support.expect import until                                    # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
+
+PRELOADED = ('never', 'splices')      # libraries that stand for parts of the system
 
 
 def forms():
@@ -53,18 +56,25 @@ def serve(report, form, folder, nest):
     other = checks.Other()
     more = {'PEER': other.name, 'SSL_CERT_FILE': certificate(folder)[0], **driver.SANITIZED}
     if not how:
-        more['LD_PRELOAD'] = os.path.join(folder, 'never.so')
+        more['LD_PRELOAD'] = ':'.join(os.path.join(folder, f'{name}.so') for name in PRELOADED)
+        more['SPLICES'] = relays.make(folder)
     server = Server([exe], options=[f'dispatchers={loops}'] if loops else [], **more)
     try:
         checks.talks(server, other, folder)     # now all processes have begun
         before = descriptors(server)
-        for check in (*checks.ALL[:-2], *transfers.ALL, *secured.ALL, *checks.ALL[-2:]):   # the last ones end servers
+        for check in (*checks.ALL[:-2], *relays.ALL, *relays.COUNTED, *transfers.ALL, *secured.ALL, *checks.ALL[-2:]):
+            # the last ones end servers
             if check is checks.never:   # which leaves threads that hold descriptors
                 until('descriptors are closed', lambda: descriptors(server) <= before, checks.LIMIT)
             if how and check is checks.never:
                 report.skip(form, driver.about(check), 'a sanitizer replaces getaddrinfo itself')
                 continue
+            if how and check in relays.COUNTED:
+                report.skip(form, driver.about(check), 'nothing is loaded beside a sanitizer')
+                continue
             driver.tried(report, form, server, check, server, other, folder)
+            if check in relays.COUNTED:
+                until('pipes are closed', lambda: descriptors(server) <= before, checks.LIMIT)
         driver.sanitizers(report, form, server)
     finally:
         server.close()
@@ -88,8 +98,9 @@ def main():
     report, nest = Report('dial'), program()
     report.note(sample.described())
     with tempfile.TemporaryDirectory(prefix='nest-dial-') as folder:
-        run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, 'never.so'),
-             os.path.join(HERE, 'never.c')])
+        for name in PRELOADED:
+            run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, f'{name}.so'),
+                 os.path.join(HERE, f'{name}.c')])
         for form in sys.argv[1:] or forms():
             report.heading(form)
             try:

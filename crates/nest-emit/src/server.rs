@@ -45,6 +45,11 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__TLS {tls}"));
     w.line(&format!("#define NEST__DECODES {}", m.decodes.len()));
     w.line(&format!("#define NEST__ENCODES {}", m.encodes.len()));
+    let splices = sockets
+        && m.features.contains(Feature::Relay)
+        && !m.features.contains(Feature::Trace)
+        && inside::returns(m).is_none();
+    w.line(&format!("#define NEST__SPLICES {}", u8::from(splices)));
     let fallback = u8::from(server(m).falls_back());
     w.line(&format!("#define NEST__FALLBACK {fallback}"));
     let requests = u8::from(m.features.contains(Feature::Requests));

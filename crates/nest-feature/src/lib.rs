@@ -87,6 +87,8 @@ features! {
     Channels "channels" [];
     /// Actions open connections of their own (`$dial`).
     Dial "dial" [Channels];
+    /// Two connections are handed on to each other (`$relay`).
+    Relay "relay" [Dial];
     /// Files go to second connections and come from them (`$fileReplyTo`).
     Transfer "transfer" [Dial Uploads];
     /// What the server does is counted, and told at an address (`profiling`, `metrics`).

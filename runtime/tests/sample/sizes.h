@@ -11,6 +11,7 @@
 #define NEST__NFA_STATES 1
 #define NEST__TIMERS 0
 #define NEST__PIPES 0
+#define NEST__SPLICES 0
 #define NEST__FALLBACK 0
 #define NEST__MESSAGES 0
 #define NEST__LOSSY 1

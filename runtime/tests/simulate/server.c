@@ -10,6 +10,7 @@
 #define NEST__EARLY 0
 #define NEST__TAGS 1
 #define NEST__REGISTERS 1
+#define NEST__SPLICES 0
 #define NEST__FALLBACK 0
 #define NEST__LOSSY sim.lossy
 #define NEST__TLS 0

@@ -156,7 +156,7 @@ pub(super) const RELAY: Directive = d(
     "hands on what two connections say, until both end",
 )
 .reads(Reads::Dropped, Wait::Bytes)
-.needs(Feature::Dial);
+.needs(Feature::Relay);
 
 pub(super) const READ_ANY: Directive = d(
     "readAny",
