@@ -113,16 +113,46 @@ nest_upload *nest_file_create(nest_session *s, const char *path) {
 
 /* -- write */
 
-/* Writes the buffer. After a failure no file remains, and later calls do nothing. */
-static int uploads_write_work(void *arg) {
-    nest_upload *upload = arg;
+/* Writes the buffer, and then n bytes at p. After a failure no file remains, and later calls do
+ * nothing. */
+static int uploads_write_both(nest_upload *upload, const uint8_t *p, size_t n) {
     upload->error = nest__upload_write(upload->file, upload->bytes, upload->n);
     upload->n = 0;
+    if (upload->error == 0) {
+        upload->error = nest__upload_write(upload->file, p, n);
+    }
     if (upload->error < 0) {
         nest__upload_abandon(upload->file);
         upload->file = NULL;
     }
     return 0;
+}
+
+static int uploads_write_work(void *arg) {
+    return uploads_write_both(arg, NULL, 0);
+}
+
+struct uploads_piece {
+    nest_upload *upload;
+    const uint8_t *p;
+    size_t n;
+};
+
+static int uploads_piece_work(void *arg) {
+    const struct uploads_piece *piece = arg;
+    return uploads_write_both(piece->upload, piece->p, piece->n);
+}
+
+int nest__uploads_write(nest_session *s, nest_upload *upload, const uint8_t *p, size_t n) {
+    if (nest__fails(s, nest__acting(s)) || !uploads_known(s, upload) ||
+        n <= UPLOADS_GATHERED - upload->n) {
+        return nest_file_write(s, upload, p, n);
+    }
+    if (upload->error == 0) {
+        struct uploads_piece piece = {upload, p, n};
+        (void)nest__await_work(s, uploads_piece_work, &piece);
+    }
+    return upload->error < 0 ? uploads_failed(upload->error) : 0;
 }
 
 int nest_file_write(nest_session *s, nest_upload *upload, const void *p, size_t n) {
