@@ -189,7 +189,8 @@ static void config_file(void) {
  * a script: no options of the server. */
 static bool config_meant_for_others(const char *name) {
     return strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0 ||
-           strcmp(name, "BRANCHES") == 0 || strcmp(name, "CLOCK") == 0 || strcmp(name, "PEER") == 0;
+           strcmp(name, "BRANCHES") == 0 || strcmp(name, "CLOCK") == 0 ||
+           strcmp(name, "PEER") == 0 || strcmp(name, "ENCRYPTED") == 0;
 }
 
 static void config_environment(void) {

@@ -18,7 +18,9 @@ mod random;
 mod regress;
 mod report;
 mod schedule;
+mod secrecy;
 mod talk;
+mod tls;
 mod trouble;
 mod usage;
 
@@ -36,6 +38,8 @@ pub use random::Random;
 pub use regress::{Change, chance, changes};
 pub use report::html;
 pub use schedule::{Counted, Pace, Schedule};
+pub use secrecy::encryption_table;
 pub use talk::{Request, Talk};
+pub use tls::{Encrypted, Tls};
 pub use trouble::{Kind, Trouble};
 pub use usage::{Driver, Processes};

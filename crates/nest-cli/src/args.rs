@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod trace;
 mod values;
 
-pub use bench::Bench;
+pub use bench::{Bench, Tls as BenchTls};
 pub use cache_sim::CacheSim;
 pub use trace::{Trace, TraceFormat};
 pub use values::Link;
