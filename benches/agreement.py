@@ -4,6 +4,10 @@ over keep-alive and with a connection for each request, of one server that nest 
 
 usage: agreement.py [--rounds N] [--seconds N] [--record FILE]
 
+Each way to connect is measured with two servers. One answers at once: then the driver is the limit with keep-alive, so a
+cheaper driver has a higher rate, and the rates need not agree. The other works for 200 µs before it answers: then the
+server is the limit, and the rates must agree.
+
 In each round the drivers load the same running server one after another, another one first each time. Printed are ratios
 of the driver of nest to the others in the same round: the median, and the range of the rounds. httperf has one client here,
 because it has no closed loop of several. Server and driver have a processor each, if there are two. Needs wrk and httperf
@@ -11,6 +15,7 @@ because it has no closed loop of several. Server and driver have a processor eac
 """
 
 import argparse
+import itertools
 import os
 import re
 import socket
@@ -32,10 +37,27 @@ FIGURES = ('requests a second', "driver's CPU a request", "server's CPU a reques
 HANGS = 60          # seconds for a driver, beside the time that it measures
 
 
-def specification(how):
+WORK = """%{
+#include <time.h>
+/* Uses 200 µs of processor time. */
+static void work(void) {
+    struct timespec begun, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+    do {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < 200000);
+}
+%}
+%%
+"""
+
+
+def specification(how, works):
     """The specification of the constant answer, which closes the connection after it or does not."""
     with open(f'{HERE}/specs/constant.nest', encoding='utf-8') as file:
         text = file.read()
+    if works:
+        text = text.replace('%%\n', WORK).replace('$reply(', 'work();\n    $reply(')
     if how == 'keep':
         return text
     closing = text.replace('"Content-Type', '"Connection: close\\r\\n"\n           "Content-Type')
@@ -146,14 +168,15 @@ def rounds(server, drivers, how, args):
     return all_ratios
 
 
-def table(how, all_ratios):
+def table(how, works, all_ratios):
     """The lines of a way to connect."""
     for (clients, other), ratios in sorted(all_ratios.items()):
         cells = []
         for column in zip(*ratios):
             cells.append(f'{statistics.median(column):.2f} ({min(column):.2f} to {max(column):.2f})')
         who = f'{clients} client' + ('s' if clients > 1 else '')
-        yield f'| {HOWS[how]}, {who} | {other} | ' + ' | '.join(cells) + ' |'
+        work = ', 200 µs of work' if works else ''
+        yield f'| {HOWS[how]}, {who}{work} | {other} | ' + ' | '.join(cells) + ' |'
 
 
 def main():
@@ -168,14 +191,16 @@ def main():
     lines = [f'| {args.rounds} rounds; nest in units of the other | driver | ' + ' | '.join(FIGURES) + ' |',
              '|---|---|---|---|---|']
     with tempfile.TemporaryDirectory(prefix='nest-agreement-') as folder:
-        for how in HOWS:
-            with open(f'{folder}/{how}.nest', 'w', encoding='utf-8') as file:
-                file.write(specification(how))
-            run([program(), 'build', '--model', 'event', f'{folder}/{how}.nest', '-o', f'{folder}/{how}'], CFLAGS='-O2')
-            with Server([f'{folder}/{how}']) as server:
+        for number, (how, works) in enumerate(itertools.product(HOWS, (False, True))):
+            exe = f'{folder}/constant{number}'
+            with open(f'{exe}.nest', 'w', encoding='utf-8') as file:
+                file.write(specification(how, works))
+            run([program(), 'build', '--model', 'event', f'{exe}.nest', '-o', exe], CFLAGS='-O2')
+            drivers.calls = 1000
+            with Server([exe]) as server:
                 for pid in server.family():
                     os.sched_setaffinity(pid, processors()[0])
-                lines.extend(table(how, rounds(server, drivers, how, args)))
+                lines.extend(table(how, works, rounds(server, drivers, how, args)))
     load = '%.1f' % os.getloadavg()[0]
     lines.append(f'\n{len(os.sched_getaffinity(0))} processors, load average {load} at the end.')
     text = '\n'.join(lines)

@@ -138,7 +138,7 @@ pub enum Command {
     Test(Test),
     /// Measure which concurrency model serves a specification best
     #[command(after_help = bench::HELP)]
-    Bench(Bench),
+    Bench(Box<Bench>),
     /// Run a server that needs no change behind filters
     ///
     /// The filters accept the clients in place of the server, so that clients that only wait cost it nothing.
