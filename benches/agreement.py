@@ -190,6 +190,7 @@ def main():
     drivers = Drivers(f'{ROOT}/target/release/examples/constant', args.seconds)
     lines = [f'| {args.rounds} rounds; nest in units of the other | driver | ' + ' | '.join(FIGURES) + ' |',
              '|---|---|---|---|---|']
+    print('\n'.join(lines), flush=True)
     with tempfile.TemporaryDirectory(prefix='nest-agreement-') as folder:
         for number, (how, works) in enumerate(itertools.product(HOWS, (False, True))):
             exe = f'{folder}/constant{number}'
@@ -200,14 +201,15 @@ def main():
             with Server([exe]) as server:
                 for pid in server.family():
                     os.sched_setaffinity(pid, processors()[0])
-                lines.extend(table(how, works, rounds(server, drivers, how, args)))
+                for line in table(how, works, rounds(server, drivers, how, args)):
+                    print(line, flush=True)
+                    lines.append(line)
     load = '%.1f' % os.getloadavg()[0]
     lines.append(f'\n{len(os.sched_getaffinity(0))} processors, load average {load} at the end.')
-    text = '\n'.join(lines)
-    print(text)
+    print(lines[-1])
     if args.record:
         with open(args.record, 'w', encoding='utf-8') as file:
-            file.write(text + '\n')
+            file.write('\n'.join(lines) + '\n')
 
 
 if __name__ == '__main__':
