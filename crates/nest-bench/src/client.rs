@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::expect::{Place, Taken, literal};
-use crate::link::{Failed, Link, said, said_of};
+use crate::failed::{Failed, said, said_of};
+use crate::link::Link;
 use crate::talk::Talk;
 use crate::tls::{Encrypted, Tls};
 use crate::trouble::{Kind, Trouble};

@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::expect::{Place, Taken};
-use crate::link::{Failed, Link, source};
+use crate::failed::Failed;
+use crate::link::{Link, source};
 use crate::random::Random;
 use crate::talk::Talk;
 use crate::tls::Tls;

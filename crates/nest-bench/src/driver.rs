@@ -19,8 +19,9 @@ use rustix::time::{
 
 use crate::client::{Came, Client, State};
 use crate::crowd::{self, Crowd, Crowded, Scene};
+use crate::failed::late;
 use crate::idle::Idle;
-use crate::link::{late, source};
+use crate::link::source;
 use crate::random::Random;
 use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::link::{Failed, Link, said};
+use crate::failed::{Failed, said};
+use crate::link::Link;
 use crate::tls::Tls;
 use crate::trouble::{Kind, Trouble};
 

@@ -9,6 +9,7 @@ mod crowd;
 mod cut;
 mod driver;
 mod expect;
+mod failed;
 mod harm;
 mod idle;
 mod learn;

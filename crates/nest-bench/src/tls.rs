@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, HandshakeKind, SignatureScheme};
 use serde::{Deserialize, Serialize};
 
-use crate::link::Failed;
+use crate::failed::Failed;
 
 /// How clients encrypt: which certificate they trust, and whether they resume sessions.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ fn config(trusted: &CertificateDer<'static>, resumes: bool) -> Result<Arc<Client
     Ok(Arc::new(config))
 }
 
-/// Accepts one certificate, whoever has signed it. The server must have its key.
+/// Accepts one certificate, regardless of who has signed it. The server must have its key.
 #[derive(Debug)]
 struct Only {
     trusted: CertificateDer<'static>,
