@@ -186,11 +186,12 @@ static void config_file(void) {
 }
 
 /* The destinations of a trace and of marks of branches; the time of day and the client's address in
- * a script: no options of the server. */
+ * a script, and whether it stands for encrypted connections: no options of the server. */
 static bool config_meant_for_others(const char *name) {
     return strcmp(name, "TRACE") == 0 || strcmp(name, "TRACE_FD") == 0 ||
            strcmp(name, "RECORD_FD") == 0 || strcmp(name, "BRANCHES") == 0 ||
-           strcmp(name, "CLOCK") == 0 || strcmp(name, "PEER") == 0;
+           strcmp(name, "CLOCK") == 0 || strcmp(name, "PEER") == 0 ||
+           strcmp(name, "ENCRYPTED") == 0;
 }
 
 static void config_environment(void) {

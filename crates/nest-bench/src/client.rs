@@ -11,8 +11,10 @@ use rustix::io::Errno;
 use rustix::net::sockopt;
 
 use crate::expect::{Place, Taken, literal};
-use crate::link::{Link, said};
+use crate::failed::{Failed, said, said_of};
+use crate::link::Link;
 use crate::talk::Talk;
+use crate::tls::{Encrypted, Tls};
 use crate::trouble::{Kind, Trouble};
 
 /// What a client waits for.
@@ -20,7 +22,7 @@ use crate::trouble::{Kind, Trouble};
 pub enum State {
     /// Somebody who tells it to go on.
     Rest,
-    /// The connection.
+    /// The connection, and the end of its handshake.
     Connecting,
     /// Answers.
     Answers,
@@ -45,11 +47,15 @@ pub struct Client {
     /// Whether a part of the bytes is held back for a while.
     pub held: bool,
     link: Option<Link>,
+    /// Whether the connection exists, and only its handshake is not complete.
+    exists: bool,
     number: u64,
     place: Place,
     out: Vec<u8>,
     sent: usize,
     writes: bool,
+    /// How much is sent as soon as the connection exists.
+    first: usize,
 }
 
 /// What came of an event.
@@ -74,11 +80,13 @@ impl Client {
             state: State::Rest,
             held: false,
             link: None,
+            exists: false,
             number: number as u64,
             place: Place::default(),
             out: Vec::new(),
             sent: 0,
             writes: false,
+            first: 0,
         }
     }
 
@@ -89,7 +97,9 @@ impl Client {
 
     /// Closes the connection.
     pub fn close(&mut self) {
-        self.link = None;
+        if let Some(link) = self.link.take() {
+            link.close();
+        }
         self.state = State::Rest;
         self.held = false;
         self.due.clear();
@@ -103,13 +113,17 @@ impl Client {
         talk: usize,
         to: SocketAddrV4,
         from: Option<Ipv4Addr>,
+        tls: Option<&Tls>,
         poll: &OwnedFd,
     ) -> Result<(), Trouble> {
-        let refused = |e: Errno| Trouble::from(Kind::Refused(said(e)));
+        let refused = |e: Failed| Trouble::from(Kind::Refused(said_of(e)));
         self.close();
         (self.talk, self.asked, self.answered) = (talk, 0, 0);
         self.place.begin();
-        let (link, exists) = Link::open(to, from, None).map_err(refused)?;
+        let (link, exists) = Link::open(to, from, None, tls).map_err(refused)?;
+        // The first event of an encrypted connection begins its handshake.
+        let exists = exists && tls.is_none();
+        self.exists = exists;
         self.state = if exists {
             State::Answers
         } else {
@@ -117,7 +131,7 @@ impl Client {
         };
         self.writes = !exists;
         let data = EventData::new_u64(self.number);
-        epoll::add(poll, link.fd(), data, self.flags()).map_err(refused)?;
+        epoll::add(poll, link.fd(), data, self.flags()).map_err(|e| refused(e.into()))?;
         self.link = Some(link);
         Ok(())
     }
@@ -146,31 +160,35 @@ impl Client {
 
     /// Sends what is to be sent, but not more than `most` bytes.
     pub fn flush(&mut self, most: usize, now: u64, poll: &OwnedFd) -> Result<(), Trouble> {
-        if self.state != State::Connecting {
-            self.state = State::Answers;
-        }
         self.sent_at = now;
+        if self.state == State::Connecting {
+            self.first = most;
+            return Ok(());
+        }
+        self.state = State::Answers;
         let end = self.out.len().min(self.sent.saturating_add(most));
         let Some(link) = &mut self.link else {
             return Ok(());
         };
-        if self.state == State::Connecting {
-            return Ok(());
-        }
+        let mut full = false;
         while self.sent < end {
             match link.send(&self.out[self.sent..end]) {
                 Ok(n) => self.sent += n,
-                Err(Errno::AGAIN) => return self.watch(true, poll),
-                Err(Errno::INTR) => {}
-                // What the server said before it closed the connection is more telling.
-                Err(_) => break,
+                Err(Failed::System(Errno::INTR)) => {}
+                Err(failed) => {
+                    // What the server said before it closed the connection is more telling.
+                    full = failed == Failed::System(Errno::AGAIN);
+                    break;
+                }
             }
         }
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
         }
-        self.watch(false, poll)
+        let pushed = link.push();
+        let blocked = pushed.is_ok() && link.is_blocked();
+        self.watch(full || blocked, poll)
     }
 
     fn watch(&mut self, writes: bool, poll: &OwnedFd) -> Result<(), Trouble> {
@@ -199,28 +217,68 @@ impl Client {
         now: u64,
         poll: &OwnedFd,
     ) -> Result<Came, Trouble> {
-        let Some(link) = &self.link else {
-            return Ok(Came::Nothing);
-        };
         if self.state == State::Connecting {
-            match sockopt::socket_error(link.fd()) {
-                Ok(Ok(())) if flags.contains(EventFlags::OUT) => {
-                    self.state = State::Answers;
-                    self.held = false;
-                    self.flush(usize::MAX, now, poll)?;
-                }
-                Ok(Err(e)) | Err(e) => {
-                    return Err(Kind::Refused(said(e)).into());
-                }
-                Ok(Ok(())) => return Ok(Came::Nothing),
+            if !self.connects(flags, poll)? {
+                return Ok(Came::Nothing);
             }
+            self.state = State::Answers;
+            self.flush(self.first, now, poll)?;
         } else if flags.contains(EventFlags::OUT) && !self.held {
             self.flush(usize::MAX, now, poll)?;
         }
-        if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
-            return self.receive(talk, buffer);
+        if !flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
+            return Ok(Came::Nothing);
         }
-        Ok(Came::Nothing)
+        let mut answers = 0;
+        loop {
+            match self.receive(talk, buffer)? {
+                Came::Answers(more) => answers += more,
+                Came::Ended => return Ok(Came::Ended),
+                Came::Nothing => {}
+            }
+            if !self.link.as_mut().is_some_and(Link::is_ready) {
+                break;
+            }
+        }
+        Ok(match answers {
+            0 => Came::Nothing,
+            _ => Came::Answers(answers),
+        })
+    }
+
+    /// Goes on with making the connection, and says whether it can be used.
+    fn connects(&mut self, flags: EventFlags, poll: &OwnedFd) -> Result<bool, Trouble> {
+        let Some(link) = &mut self.link else {
+            return Ok(false);
+        };
+        if !self.exists {
+            match sockopt::socket_error(link.fd()) {
+                Ok(Ok(())) => self.exists = flags.contains(EventFlags::OUT),
+                Ok(Err(e)) | Err(e) => return Err(Kind::Refused(said(e)).into()),
+            }
+            if !self.exists {
+                return Ok(false);
+            }
+        }
+        match link.shake() {
+            Ok(true) => Ok(true),
+            Ok(false) => {
+                let blocked = link.is_blocked();
+                self.watch(blocked, poll)?;
+                Ok(false)
+            }
+            Err(e) => Err(Kind::Handshake(said_of(e)).into()),
+        }
+    }
+
+    /// What was agreed in the handshake; `None`: the connection is not encrypted.
+    pub fn agreed(&self) -> Option<Encrypted> {
+        self.link.as_ref().and_then(Link::agreed)
+    }
+
+    /// Whether the connection exists, and its handshake is not complete.
+    pub fn is_shaking(&self) -> bool {
+        self.state == State::Connecting && self.exists
     }
 
     fn receive(&mut self, talk: &Talk, buffer: &mut [u8]) -> Result<Came, Trouble> {
@@ -229,9 +287,14 @@ impl Client {
         };
         let n = match link.receive(buffer) {
             Ok(n) => n,
-            Err(Errno::AGAIN | Errno::INTR) => return Ok(Came::Nothing),
-            Err(Errno::CONNRESET) => return Err(self.trouble(Kind::Reset, talk)),
-            Err(e) => return Err(self.trouble(Kind::Own(format!("receiving: {e}")), talk)),
+            Err(Failed::System(Errno::AGAIN | Errno::INTR)) => return Ok(Came::Nothing),
+            Err(Failed::System(Errno::CONNRESET | Errno::PIPE)) => {
+                return Err(self.trouble(Kind::Reset, talk));
+            }
+            Err(Failed::System(e)) => {
+                return Err(self.trouble(Kind::Own(format!("receiving: {}", said(e))), talk));
+            }
+            Err(Failed::Tls(why)) => return Err(self.trouble(Kind::Tls(why), talk)),
         };
         if n == 0 {
             let over = self.answered == talk.requests.len();

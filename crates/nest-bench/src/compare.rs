@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crowd::Crowded;
 use crate::cut::Cut;
+use crate::tls::Encrypted;
 
 /// The figures of a server in one round.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Entry {
     /// What slow and hostile clients came to in all rounds.
     #[serde(default)]
     pub crowd: Crowded,
+    /// The handshakes of all rounds; `None`: its connections are not encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Encrypted>,
 }
 
 /// A server at a constant rate.

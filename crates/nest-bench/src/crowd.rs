@@ -12,9 +12,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::expect::{Place, Taken};
+use crate::failed::Failed;
 use crate::link::{Link, source};
 use crate::random::Random;
 use crate::talk::Talk;
+use crate::tls::Tls;
 
 /// How many there are, and what they do.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,6 +86,8 @@ pub struct Scene<'a> {
     pub to: SocketAddrV4,
     /// The conversations; not empty.
     pub talks: &'a [Talk],
+    /// How connections are encrypted, if they are.
+    pub tls: Option<&'a Tls>,
     /// From how many addresses they come, each kind from others.
     pub sources: u32,
     /// For random numbers.
@@ -135,11 +139,11 @@ pub fn play(load: Scene, stop: &AtomicBool) -> Crowded {
 
 impl Players<'_> {
     /// A connection; `None`: it cannot be made now.
-    fn open(&mut self, first: Ipv4Addr, window: Option<usize>) -> Option<Link> {
+    fn open(&mut self, first: Ipv4Addr, window: Option<usize>, tls: Option<&Tls>) -> Option<Link> {
         self.source = self.source.wrapping_add(1);
         let from = source(first, self.source, self.load.sources);
         let from = self.load.to.ip().is_loopback().then_some(from);
-        Link::open(self.load.to, from, window)
+        Link::open(self.load.to, from, window, tls)
             .ok()
             .map(|(link, _)| link)
     }
@@ -147,7 +151,7 @@ impl Players<'_> {
     /// A slow client begins.
     fn slow(&mut self) -> Option<Slow> {
         Some(Slow {
-            link: self.open(SLOW, Some(WINDOW))?,
+            link: self.open(SLOW, Some(WINDOW), self.load.tls)?,
             talk: self.random.draw(self.load.talks.len()),
             at: 0,
             sent: 0,
@@ -161,17 +165,23 @@ impl Players<'_> {
         let talk = self.random.draw(self.load.talks.len());
         let first = first(&self.load.talks[talk]);
         let part = 1 + self.random.draw(first.len().saturating_sub(1));
-        let (out, resets) = match self.random.draw(4) {
+        let tls = self.load.tls;
+        let (out, resets, tls) = match self.random.draw(if tls.is_some() { 5 } else { 4 }) {
             // Half of a message.
-            0 if !whole && first.len() > 1 => (first[..part].to_vec(), false),
+            0 if !whole && first.len() > 1 => (first[..part].to_vec(), false, tls),
             // What no rule matches.
-            1 if !garbage.is_empty() => (garbage[self.random.draw(garbage.len())].clone(), false),
+            1 if !garbage.is_empty() => {
+                let chosen = self.random.draw(garbage.len());
+                (garbage[chosen].clone(), false, tls)
+            }
             // A message whose answer nobody reads.
-            2 => (first.to_vec(), true),
+            2 => (first.to_vec(), true, tls),
+            // In clear, although the server encrypts.
+            4 => (first.to_vec(), false, None),
             // Nothing.
-            _ => (Vec::new(), true),
+            _ => (Vec::new(), true, tls),
         };
-        let link = self.open(HOSTILE, None)?;
+        let link = self.open(HOSTILE, None, tls)?;
         self.result.attacks += 1;
         Some(Hostile {
             link,
@@ -190,8 +200,9 @@ fn first(talk: &Talk) -> &[u8] {
 }
 
 /// Whether an error says only that it must be tried again later.
-fn is_later(e: Errno) -> bool {
-    matches!(e, Errno::AGAIN | Errno::INTR | Errno::NOTCONN)
+fn is_later(failed: &Failed) -> bool {
+    let later = [Errno::AGAIN, Errno::INTR, Errno::NOTCONN];
+    matches!(failed, Failed::System(e) if later.contains(e))
 }
 
 struct Slow {
@@ -221,16 +232,16 @@ impl Slow {
         let mut buffer = [0; READ];
         let n = match self.link.receive(&mut buffer) {
             Ok(n) if n > 0 => n,
-            Err(e) if is_later(e) => return Some(self),
+            Err(e) if is_later(&e) => return Some(self),
             ended => {
                 let over = ended.is_ok() && self.is_over(talk);
-                return all.close(over);
+                return all.close(self.link, over);
             }
         };
         let mut rest = &buffer[..n];
         while !rest.is_empty() {
             let Some(request) = talk.requests.get(self.at) else {
-                return all.close(false);
+                return all.close(self.link, false);
             };
             match request.expect.take(&mut self.place, rest) {
                 Taken::All => break,
@@ -239,11 +250,11 @@ impl Slow {
                     self.place.begin();
                     (self.at, self.sent) = (self.at + 1, 0);
                 }
-                Taken::Whole(_) | Taken::Wrong(_) => return all.close(false),
+                Taken::Whole(_) | Taken::Wrong(_) => return all.close(self.link, false),
             }
         }
         if self.at == talk.requests.len() && !talk.ends {
-            return all.close(true);
+            return all.close(self.link, true);
         }
         Some(self)
     }
@@ -259,7 +270,8 @@ impl Slow {
 
 impl Players<'_> {
     /// A conversation of a slow client is over, as it had to or otherwise.
-    fn close<T>(&mut self, over: bool) -> Option<T> {
+    fn close<T>(&mut self, link: Link, over: bool) -> Option<T> {
+        link.close();
         if over {
             self.result.finished += 1;
         } else {
@@ -278,19 +290,28 @@ struct Hostile {
 }
 
 impl Hostile {
+    /// Sends what is left, after the handshake. One that sends nothing does not complete it.
+    fn send(&mut self) -> Result<(), Failed> {
+        if !self.link.shake()? && !self.out.is_empty() {
+            return Err(Errno::AGAIN.into());
+        }
+        while self.sent < self.out.len() {
+            self.sent += self.link.send(&self.out[self.sent..])?;
+        }
+        self.link.push()
+    }
+
     /// Goes on; `None`: the connection has ended.
     fn step(mut self, all: &mut Players, now: Instant) -> Option<Hostile> {
         if now >= self.until {
             return None;
         }
-        while self.sent < self.out.len() {
-            match self.link.send(&self.out[self.sent..]) {
-                Ok(n) => self.sent += n,
-                Err(e) if is_later(e) => return Some(self),
-                Err(_) => {
-                    all.result.ended += 1;
-                    return None;
-                }
+        match self.send() {
+            Ok(()) => {}
+            Err(e) if is_later(&e) => return Some(self),
+            Err(_) => {
+                all.result.ended += 1;
+                return None;
             }
         }
         if self.resets {
@@ -299,7 +320,7 @@ impl Hostile {
         }
         match self.link.receive(&mut [0; 4096]) {
             Ok(n) if n > 0 => Some(self),
-            Err(e) if is_later(e) => Some(self),
+            Err(e) if is_later(&e) => Some(self),
             _ => {
                 all.result.ended += 1;
                 None

@@ -19,11 +19,13 @@ use rustix::time::{
 
 use crate::client::{Came, Client, State};
 use crate::crowd::{self, Crowd, Crowded, Scene};
+use crate::failed::late;
 use crate::idle::Idle;
 use crate::link::source;
 use crate::random::Random;
 use crate::schedule::{Pace, Schedule};
 use crate::talk::Talk;
+use crate::tls::{Encrypted, Tls};
 use crate::trouble::{Kind, Trouble};
 use crate::usage::Driver;
 
@@ -32,6 +34,8 @@ use crate::usage::Driver;
 pub struct Load<'a> {
     /// The server.
     pub to: SocketAddrV4,
+    /// How connections are encrypted, if they are.
+    pub tls: Option<&'a Tls>,
     /// The conversations; not empty.
     pub talks: &'a [Talk],
     /// The number of clients.
@@ -95,6 +99,8 @@ pub struct Measured {
     pub shares: Vec<u64>,
     /// What slow and hostile clients came to.
     pub crowd: Crowded,
+    /// The handshakes of the measured connections.
+    pub encrypted: Encrypted,
     /// How much of the time the driver was busy, or waited for a core.
     pub driver: Driver,
     /// What was answered otherwise; only of a lenient load.
@@ -162,6 +168,13 @@ pub fn drive(
     let latency = Histogram::new_with_bounds(1, LONGEST, 3);
     let latency = latency.map_err(|e| Trouble::from(Kind::Own(e.to_string())))?;
     let talks = load.talks.len();
+    // Sessions of another load are unknown to this server.
+    let tls = load.tls.map(Tls::fresh).transpose();
+    let tls = tls.map_err(|e| Trouble::from(Kind::Own(format!("TLS: {e}"))))?;
+    let load = &Load {
+        tls: tls.as_ref(),
+        ..load.clone()
+    };
     let mut run = Run {
         load,
         clients: (0..load.clients).map(Client::new).collect(),
@@ -189,6 +202,7 @@ pub fn drive(
             latency,
             shares: vec![0; load.clients],
             crowd: Crowded::default(),
+            encrypted: Encrypted::default(),
             driver: Driver::default(),
             otherwise: Vec::new(),
         },
@@ -196,6 +210,7 @@ pub fn drive(
     let stop = AtomicBool::new(false);
     let scene = Scene {
         to: load.to,
+        tls: load.tls,
         talks: load.talks,
         sources: load.sources,
         seed: load.seed,
@@ -226,7 +241,12 @@ impl Run<'_, '_> {
         &mut self,
         watch: &mut dyn FnMut(Moment) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let mut idle = Idle::connect(self.load.idle, self.load.to, self.load.timeout)?;
+        let mut idle = Idle::connect(
+            self.load.idle,
+            self.load.to,
+            self.load.tls,
+            self.load.timeout,
+        )?;
         let begin = self.now() + nanoseconds(self.load.warm);
         self.schedule = Schedule::new(self.load.pace, self.now());
         self.until(begin, watch)?;
@@ -347,12 +367,12 @@ impl Run<'_, '_> {
                 continue;
             }
             let talk = &self.load.talks[client.talk];
-            let kind = if client.state == State::End {
-                Kind::Open(self.load.timeout)
-            } else {
-                Kind::Silent(self.load.timeout)
+            let limit = self.load.timeout;
+            let trouble = match client.state {
+                State::End => client.trouble(Kind::Open(limit), talk),
+                _ if client.is_shaking() => Kind::Handshake(late(limit)).into(),
+                _ => client.trouble(Kind::Silent(limit), talk),
             };
-            let trouble = client.trouble(kind, talk);
             self.note(n, trouble)?;
         }
         Ok(())
@@ -437,7 +457,7 @@ impl Run<'_, '_> {
             self.source = self.source.wrapping_add(1);
             let from = source(SOURCE, self.source, self.load.sources);
             let from = self.load.to.ip().is_loopback().then_some(from);
-            self.clients[n].connect(talk, self.load.to, from, &self.poll)?;
+            self.clients[n].connect(talk, self.load.to, from, self.load.tls, &self.poll)?;
             self.opening += usize::from(self.clients[n].state == State::Connecting);
             self.result.connections += u64::from(self.schedule.measures(now));
         }
@@ -485,6 +505,12 @@ impl Run<'_, '_> {
         };
         if connecting && client.state != State::Connecting {
             self.opening -= 1;
+            if let Some(mut agreed) = client.agreed() {
+                if !self.schedule.measures(now) {
+                    (agreed.handshakes, agreed.resumed) = (0, 0);
+                }
+                self.result.encrypted.add(&agreed);
+            }
         }
         match came {
             Came::Nothing => Ok(()),

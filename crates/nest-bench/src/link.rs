@@ -1,30 +1,37 @@
-//! A client's connection: it is opened without waiting, and bytes go out and come in.
+//! A client's connection, in clear or encrypted: it is opened without waiting, and bytes go out and
+//! come in.
 //!
 //! Must not know: what is sent, what is awaited, who watches it.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send,
     socket_with, sockopt,
 };
 
+use crate::failed::{Failed, late};
+use crate::tls::{Encrypted, Session, Tls};
+
 /// A connection.
 pub struct Link {
     fd: OwnedFd,
+    session: Option<Box<Session>>,
 }
 
 impl Link {
     /// Begins a connection, and says whether it exists already. `from`: the own address; `window`: the
-    /// size of the buffer for what arrives, if not the system's.
+    /// size of the buffer for what arrives, if not the system's; `tls`: how it is encrypted, if it is.
     pub fn open(
         to: SocketAddrV4,
         from: Option<Ipv4Addr>,
         window: Option<usize>,
-    ) -> Result<(Link, bool), Errno> {
+        tls: Option<&Tls>,
+    ) -> Result<(Link, bool), Failed> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
         sockopt::set_tcp_nodelay(&fd, true)?;
@@ -38,9 +45,53 @@ impl Link {
         let exists = match connect(&fd, &to) {
             Ok(()) => true,
             Err(Errno::INPROGRESS) => false,
-            Err(e) => return Err(e),
+            Err(e) => return Err(e.into()),
         };
-        Ok((Link { fd }, exists))
+        let session = tls.map(Session::new).transpose()?.map(Box::new);
+        Ok((Link { fd, session }, exists))
+    }
+
+    /// Goes on with the handshake of a connection that exists, and says whether it is complete. Its
+    /// last bytes go out with the first ones that follow, or by [`Self::push`].
+    pub fn shake(&mut self) -> Result<bool, Failed> {
+        let session = self.session.as_mut();
+        session.map_or(Ok(true), |session| session.shake(&self.fd))
+    }
+
+    /// Waits until the connection exists, and its handshake is complete.
+    pub fn wait(&mut self, limit: Duration) -> Result<(), Failed> {
+        let until = Instant::now() + limit;
+        let mut exists = false;
+        let mut wanted = PollFlags::OUT;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+            let mut place = [PollFd::new(&self.fd, wanted)];
+            match poll(&mut place, Some(&left)) {
+                Ok(0) if exists => return Err(Failed::Tls(late(limit))),
+                Ok(0) => return Err(Errno::TIMEDOUT.into()),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(e) => return Err(e.into()),
+            }
+            if !exists {
+                sockopt::socket_error(&self.fd)??;
+                exists = true;
+            }
+            if self.shake()? {
+                return self.push();
+            }
+            wanted = if self.is_blocked() {
+                PollFlags::IN | PollFlags::OUT
+            } else {
+                PollFlags::IN
+            };
+        }
+    }
+
+    /// What was agreed in the handshake; `None`: the connection is not encrypted.
+    pub fn agreed(&self) -> Option<Encrypted> {
+        self.session.as_ref().map(|session| session.agreed())
     }
 
     /// The socket.
@@ -48,14 +99,45 @@ impl Link {
         &self.fd
     }
 
-    /// Sends some of these bytes, and says how many.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        send(&self.fd, bytes, SendFlags::NOSIGNAL)
+    /// Takes some of these bytes, and says how many. Encrypted ones are sent by [`Self::push`].
+    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Failed> {
+        match &mut self.session {
+            Some(session) => session.encrypt(bytes),
+            None => Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?),
+        }
+    }
+
+    /// Sends what is encrypted, as far as the socket takes it.
+    pub fn push(&mut self) -> Result<(), Failed> {
+        let session = self.session.as_mut();
+        session.map_or(Ok(()), |session| session.push(&self.fd))
+    }
+
+    /// Whether something encrypted waits for the socket.
+    pub fn is_blocked(&self) -> bool {
+        let session = self.session.as_ref();
+        session.is_some_and(|session| session.is_blocked())
     }
 
     /// Receives some bytes; none: the end.
-    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Errno> {
-        recv(&self.fd, buffer, RecvFlags::empty()).map(|(n, _)| n)
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Failed> {
+        match &mut self.session {
+            Some(session) => session.receive(&self.fd, buffer),
+            None => Ok(recv(&self.fd, buffer, RecvFlags::empty()).map(|(n, _)| n)?),
+        }
+    }
+
+    /// Whether bytes, or the end, have come that the socket does not show any more.
+    pub fn is_ready(&mut self) -> bool {
+        let session = self.session.as_mut();
+        session.is_some_and(|session| session.is_ready())
+    }
+
+    /// Closes the connection; the server is told that this is its end.
+    pub fn close(mut self) {
+        if let Some(session) = &mut self.session {
+            session.close(&self.fd);
+        }
     }
 
     /// Ends the connection by a reset.
@@ -63,13 +145,6 @@ impl Link {
         // If this fails, the connection ends in the usual way.
         let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
     }
-}
-
-/// The text of an error, without its number.
-pub fn said(e: Errno) -> String {
-    let text = std::io::Error::from(e).to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    text.to_owned()
 }
 
 /// The address of a client: one of `sources` from `first` on.

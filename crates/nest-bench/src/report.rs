@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::compare::{Entry, Run, best, micro, ratio, table};
 use crate::harm::harm_table;
 use crate::plots::{Bar, Line, bars, lines};
+use crate::secrecy::encryption_table;
 
 const STYLE: &str = "
 :root { color-scheme: light dark; --ink: #1c2024; --grid: #d8dce0; --paper: #ffffff; --soft: #5b636b;
@@ -89,6 +90,14 @@ pub fn html(run: &Run) -> String {
             text,
             "<h2>Slow and hostile clients</h2>\n<div class=\"scroll\"><pre>{}</pre></div>",
             escaped(&harm)
+        );
+    }
+    let encryption = encryption_table(&run.servers);
+    if !encryption.is_empty() {
+        let _ = writeln!(
+            text,
+            "<h2>Encryption</h2>\n<div class=\"scroll\"><pre>{}</pre></div>",
+            escaped(&encryption)
         );
     }
     key(&mut text, &all);

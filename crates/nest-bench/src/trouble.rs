@@ -27,6 +27,10 @@ pub enum Kind {
     Reset,
     /// A connection could not be made.
     Refused(String),
+    /// The handshake of TLS was not completed, and why.
+    Handshake(String),
+    /// It broke the rules of TLS on a connection whose handshake was complete.
+    Tls(String),
     /// It closed connections of idle clients.
     Dropped {
         /// So many.
@@ -73,7 +77,12 @@ impl Trouble {
             }
             // What is too long, or should have closed the connection, is the answer before.
             Kind::Unasked(_) | Kind::Open(_) => Some((talk, request.saturating_sub(1))),
-            Kind::Refused(_) | Kind::Dropped { .. } | Kind::Died(_) | Kind::Own(_) => None,
+            Kind::Refused(_)
+            | Kind::Handshake(_)
+            | Kind::Tls(_)
+            | Kind::Dropped { .. }
+            | Kind::Died(_)
+            | Kind::Own(_) => None,
         }
     }
 }
@@ -96,6 +105,8 @@ impl fmt::Display for Trouble {
             Kind::Closed => f.write_str("it closed a connection before its answer was complete")?,
             Kind::Reset => f.write_str("it reset a connection")?,
             Kind::Refused(why) => write!(f, "a client could not connect: {why}")?,
+            Kind::Handshake(why) => write!(f, "the TLS handshake failed: {why}")?,
+            Kind::Tls(why) => write!(f, "TLS: {why}")?,
             Kind::Dropped { closed, all } => write!(
                 f,
                 "it closed {closed} of {all} idle connections while it was measured: it does not keep \

@@ -61,6 +61,7 @@ fn talks() -> Vec<Talk> {
 fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
     Load {
         to,
+        tls: None,
         talks,
         clients: 4,
         idle: 0,

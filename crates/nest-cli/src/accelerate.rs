@@ -63,7 +63,7 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         // A server that starts nest for itself serves nevertheless.
         Err(nest_kernel::Failure::Missing(what)) if args.counts.is_some() => {
             let what = what.join("; ");
-            term::note(&format!("the server answers everything itself: {what}"));
+            term::note(format!("the server answers everything itself: {what}"));
             Ok(ExitCode::from(UNAVAILABLE))
         }
         Err(nest_kernel::Failure::Unfit) if args.counts.is_some() => {

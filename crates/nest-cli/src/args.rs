@@ -18,7 +18,7 @@ mod run;
 mod trace;
 mod values;
 
-pub use bench::Bench;
+pub use bench::{Bench, Tls as BenchTls};
 pub use cache_sim::CacheSim;
 pub use run::Run;
 pub use trace::{Trace, TraceFormat};

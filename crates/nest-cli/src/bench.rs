@@ -5,6 +5,7 @@
 //! clients are played, how figures are compared.
 
 mod answers;
+mod encryption;
 mod foreign;
 mod garbage;
 mod outcome;
@@ -23,7 +24,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nest_bench::{
-    Crowd, Crowded, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Random, Sample, Talk,
+    Crowd, Encrypted, Entry, Kind, Load, Loaded, Measured, Moment, Pace, Random, Sample, Talk,
     Trouble, drive, steady,
 };
 use nest_check::Act;
@@ -41,6 +42,7 @@ use crate::term::{self, Failure, Progress};
 use crate::test::SCRIPT;
 use crate::test::script::Script;
 
+use encryption::Encryption;
 use foreign::Stop;
 use profile::Profile;
 use servers::{Recipe, Server};
@@ -95,7 +97,7 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     let machine = compile(
         &spec(args, None),
         &args.more,
-        selected(true, false),
+        selected(true, encryption::is_added(args)),
         &mut BTreeSet::new(),
     )?;
     if machine.features.contains(Feature::Inetd) {
@@ -105,11 +107,13 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     }
     let profile = profile(args, &machine)?;
     let replayed = replayed::of(args, &profile)?;
-    let talks = conversations(args, &machine, &profile, replayed)?;
+    let encryption = encryption::chosen(args, &machine)?;
+    let encrypted = encryption.is_some();
+    let talks = conversations(args, &machine, &profile, replayed, encrypted)?;
     let clients = usize::try_from(args.clients).unwrap_or_default();
     let crowd = profile.crowd(clients);
-    let recipes = recipes(args, &machine, crowd.0 + crowd.1)?;
-    let garbage = garbage(args, &machine, &talks, crowd.1);
+    let recipes = recipes(args, &machine, encryption.as_ref(), crowd.0 + crowd.1)?;
+    let garbage = garbage::of(&machine, &talks, args.seed, crowd.1);
     let whole = machine.settings.framing == Framing::Message;
     let run = |talks: &[Talk], own: bool| {
         let bench = Run {
@@ -154,7 +158,7 @@ fn built(args: &Bench, model: &str, trace: bool) -> Result<PathBuf, Failure> {
     let recipe = build::Recipe {
         spec: &spec,
         more: &args.more,
-        features: selected(trace, false),
+        features: selected(trace, encryption::is_added(args)),
         cc: &cc,
     };
     let machine = compile_again(&spec, &args.more, recipe.features)?;
@@ -178,6 +182,7 @@ fn conversations(
     machine: &Machine,
     profile: &Profile,
     replayed: Option<Vec<Vec<Act>>>,
+    encrypted: bool,
 ) -> Result<Vec<Talk>, Failure> {
     let reach = Reach::of(machine);
     let script = Script {
@@ -185,6 +190,7 @@ fn conversations(
         arguments: args.arguments.clone(),
         timeout: SCRIPTED,
         branches: None,
+        encrypted,
     };
     let _progress = Progress::start("making conversations");
     let mut maker = Maker {
@@ -243,20 +249,13 @@ fn conversations(
     Ok(talks)
 }
 
-/// What hostile clients send that the server rejects.
-fn garbage(args: &Bench, machine: &Machine, talks: &[Talk], hostile: usize) -> Vec<Vec<u8>> {
-    if hostile == 0 {
-        return Vec::new();
-    }
-    let all = garbage::garbage(machine, talks, &mut Random(args.seed));
-    if all.is_empty() {
-        term::note("hostile clients send no garbage: every text may be the beginning of a message");
-    }
-    all
-}
-
 /// How the servers are started. `crowd`: the number of slow and hostile clients.
-fn recipes(args: &Bench, machine: &Machine, crowd: usize) -> Result<Vec<Recipe>, Failure> {
+fn recipes(
+    args: &Bench,
+    machine: &Machine,
+    encryption: Option<&Encryption>,
+    crowd: usize,
+) -> Result<Vec<Recipe>, Failure> {
     let all = MODELS.iter().filter(|model| !model.option.is_empty());
     let mut recipes = Vec::new();
     for model in all {
@@ -270,26 +269,31 @@ fn recipes(args: &Bench, machine: &Machine, crowd: usize) -> Result<Vec<Recipe>,
         let server = built(args, model.name, false)?;
         let clients = args.clients + args.idle + u32::try_from(crowd).unwrap_or_default();
         let few = machine.settings.max_clients.min(model.clients) < clients;
+        let mut settings = encryption::settings(encryption, machine);
+        settings.extend(few.then(|| format!("maxClients={clients}")));
         recipes.push(Recipe {
             name: model.name.to_owned(),
-            command: servers::arguments(
-                &servers::real(&server),
-                few.then_some(clients),
-                &args.arguments,
-            ),
+            command: servers::arguments(&servers::real(&server), &settings, &args.arguments),
             own: true,
+            tls: encryption.map(|encryption| encryption.trust.clone()),
         });
     }
-    for (name, command) in &args.vs {
+    let peers = args.vs.iter().map(|vs| (vs, None));
+    let peers = peers.chain(args.vs_tls.iter().map(|vs| (vs, encryption)));
+    for ((name, command), encryption) in peers {
         if recipes.iter().any(|recipe| recipe.name == *name) {
             return Err(Failure::Usage(format!(
                 "--vs {name}: there is a server of this name"
             )));
         }
+        let file = encryption.map_or("", |encryption| &encryption.file);
+        let words = command.iter().map(|word| word.replace("{cert}", file));
         recipes.push(Recipe {
             name: name.clone(),
-            command: command.clone(),
+            command: words.collect(),
             own: false,
+            // Many servers do not send a close_notify.
+            tls: encryption.map(|encryption| encryption.trust.lax()),
         });
     }
     Ok(recipes)
@@ -316,6 +320,7 @@ impl Run<'_> {
     fn load(&self, server: &Server, seconds: f64) -> Load<'_> {
         Load {
             to: server.address,
+            tls: None,
             talks: self.talks,
             clients: self.clients,
             idle: usize::try_from(self.args.idle).unwrap_or_default(),
@@ -338,6 +343,7 @@ impl Run<'_> {
     fn play(server: &mut Server, load: &Load, recipe: &Recipe) -> Result<Played, Stop> {
         let load = &Load {
             lenient: !recipe.own,
+            tls: recipe.tls.as_ref(),
             ..load.clone()
         };
         let (mut begin, mut end, mut memory) = (0.0, 0.0, 0);
@@ -466,6 +472,7 @@ impl Run<'_> {
             .iter()
             .map(|recipe| Entry {
                 name: recipe.name.clone(),
+                tls: recipe.tls.as_ref().map(|_| Encrypted::default()),
                 ..Entry::default()
             })
             .collect();
@@ -484,12 +491,15 @@ impl Run<'_> {
                     recipes[n].name,
                     begun.elapsed().as_secs_f64()
                 ));
-                let (sample, crowd) = self.sample(&recipes[n], seconds, self.crowd)?;
+                let (sample, measured) = self.sample(&recipes[n], seconds, self.crowd)?;
                 all[n].rounds.push(sample);
+                if let Some(tls) = &mut all[n].tls {
+                    tls.add(&measured.encrypted);
+                }
                 if !self.crowd.is_empty() {
                     let (calm, _) = self.sample(&recipes[n], seconds, Crowd::default())?;
                     all[n].calm.push(calm);
-                    all[n].crowd.add(&crowd);
+                    all[n].crowd.add(&measured.crowd);
                 }
                 drop(progress);
             }
@@ -521,7 +531,7 @@ impl Run<'_> {
         recipe: &Recipe,
         seconds: f64,
         crowd: Crowd,
-    ) -> Result<(Sample, Crowded), Stop> {
+    ) -> Result<(Sample, Measured), Stop> {
         let mut server = recipe.start(self.args.folder.as_deref())?;
         let empty = server.processes.memory();
         let load = Load {
@@ -554,7 +564,7 @@ impl Run<'_> {
             driver: driver.busy / driver.whole,
             waited: driver.waited / driver.whole,
         };
-        Ok((sample, measured.crowd))
+        Ok((sample, measured))
     }
 }
 

@@ -13,18 +13,30 @@ use crate::term::{self, Failure};
 const DAYS: &str = "30";
 const LEFT: &str = "86400";
 
-/// The file that contains the certificate and its key.
-pub fn own() -> Result<String, Failure> {
+/// The file that contains the certificate and its key, which is made if there is none.
+pub fn file() -> Result<String, Failure> {
     let path = Cache::open()?.other("self.pem");
     let name = path.to_string_lossy().into_owned();
-    if name.contains([' ', '\t']) {
-        return Err(Failure::new(format!(
-            "option tls takes no name with a blank, such as {name}; set XDG_CACHE_HOME"
-        )));
-    }
+    without_blanks(&name, "set XDG_CACHE_HOME")?;
     if !path.is_file() || !still(&path)? {
         make(&path)?;
     }
+    Ok(name)
+}
+
+/// Fails if a file cannot be a value of the option tls. `help`: what to do.
+pub fn without_blanks(name: &str, help: &str) -> Result<(), Failure> {
+    if name.contains([' ', '\t']) {
+        return Err(Failure::new(format!(
+            "option tls takes no name with a blank, such as {name}; {help}"
+        )));
+    }
+    Ok(())
+}
+
+/// The same file, and how clients trust it.
+pub fn own() -> Result<String, Failure> {
+    let name = file()?;
     term::note(format!(
         "the certificate is {name}, for localhost, 127.0.0.1 and ::1; a client that is to trust it \
          must be told so, as by curl --cacert {name}"

@@ -124,6 +124,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
                 arguments: Vec::new(),
                 timeout: args.timeout,
                 branches: None,
+                encrypted: false,
             },
         };
         let acts = report.acts(&machine);

@@ -71,6 +71,17 @@ pub struct Bench {
     /// answers otherwise are not measured, for any server. May be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = named)]
     pub vs: Vec<(String, Vec<String>)>,
+    /// Encrypt connections with TLS: with the certificate of nest run --tls self, or that of a PEM file
+    /// that contains its key as well; none: in clear [default: self if the specification encrypts]
+    #[arg(long, value_name = "self|FILE.pem|none", value_parser = tls)]
+    pub tls: Option<Tls>,
+    /// Let clients resume TLS sessions; otherwise each connection makes a full handshake
+    #[arg(long)]
+    pub tls_resume: bool,
+    /// As --vs, for a server that is loaded over TLS: {cert} in its command stands for the PEM file with
+    /// the certificate and its key
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = named_tls)]
+    pub vs_tls: Vec<(String, Vec<String>)>,
     /// Write a report with plots, an HTML page; without --rate, four rates are chosen
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
@@ -104,8 +115,37 @@ fn factor(text: &str) -> Result<f64, String> {
     found.ok_or_else(|| format!("write a number from 0 to {MOST_FACTOR}, as in 0.1"))
 }
 
-/// Parses `NAME=COMMAND`.
+/// How connections are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tls {
+    /// With a certificate that nest makes.
+    Own,
+    /// With that of a file.
+    File(PathBuf),
+    /// Not at all.
+    Clear,
+}
+
+/// Parses the value of `--tls`.
+fn tls(text: &str) -> Result<Tls, String> {
+    match text {
+        "self" => Ok(Tls::Own),
+        "none" => Ok(Tls::Clear),
+        "" => Err("write self, none, or a PEM file with a certificate and its key".to_owned()),
+        file => Ok(Tls::File(file.into())),
+    }
+}
+
+/// Parses `NAME=COMMAND` of a server in clear.
 fn named(text: &str) -> Result<(String, Vec<String>), String> {
+    if text.contains("{cert}") {
+        return Err("write --vs-tls for a server that has the certificate".to_owned());
+    }
+    named_tls(text)
+}
+
+/// Parses `NAME=COMMAND`.
+fn named_tls(text: &str) -> Result<(String, Vec<String>), String> {
     let (name, command) = text.split_once('=').unwrap_or_default();
     let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

@@ -7,14 +7,28 @@ use nest_bench::{Random, Talk};
 use nest_machine::Machine;
 use nest_pattern::Dfa;
 
+use crate::term;
+
 /// How many are made, and how often it is tried.
 const WANTED: usize = 32;
 const TRIES: usize = 2000;
 /// The longest of those that have nothing of a message.
 const LONGEST: usize = 64;
 
+/// What so many hostile clients send that the server rejects.
+pub fn of(m: &Machine, talks: &[Talk], seed: u64, hostile: usize) -> Vec<Vec<u8>> {
+    if hostile == 0 {
+        return Vec::new();
+    }
+    let all = garbage(m, talks, &mut Random(seed));
+    if all.is_empty() {
+        term::note("hostile clients send no garbage: every text may be the beginning of a message");
+    }
+    all
+}
+
 /// Some of them; none if every byte may be the beginning of a message, or a rule has no automaton.
-pub fn garbage(m: &Machine, talks: &[Talk], random: &mut Random) -> Vec<Vec<u8>> {
+fn garbage(m: &Machine, talks: &[Talk], random: &mut Random) -> Vec<Vec<u8>> {
     let rules: Option<Vec<&Dfa>> = m.rules.iter().map(|rule| rule.dfa.as_ref()).collect();
     let Some(rules) = rules.filter(|_| !talks.is_empty()) else {
         return Vec::new();

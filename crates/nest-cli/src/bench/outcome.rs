@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 
 use nest_bench::{
-    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, harm_table, html, load_table, sentence,
-    table,
+    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, encryption_table, harm_table, html,
+    load_table, sentence, table,
 };
 
-use crate::args::Bench;
+use crate::args::{Bench, BenchTls};
 use crate::source;
 use crate::term::{self, FAINT, Failure, STRONG};
 
@@ -47,6 +47,7 @@ pub fn show(
     term::print(table(all));
     term::print(load_table(all));
     term::print(harm_table(all));
+    term::print(encryption_table(all));
     for cut in &cuts {
         term::print(format_args!("{cut}\n"));
     }
@@ -64,7 +65,7 @@ pub fn show(
             .display()
             .to_string(),
         clients,
-        options: options(args),
+        options: options(args, all),
         counted: counted(),
         processors: std::thread::available_parallelism().map_or(1, usize::from),
         servers: all.to_vec(),
@@ -96,7 +97,8 @@ fn counted() -> String {
     text.to_owned()
 }
 
-fn options(args: &Bench) -> Vec<String> {
+fn options(args: &Bench, all: &[Entry]) -> Vec<String> {
+    let encrypted = all.iter().any(|entry| entry.tls.is_some());
     let mut all = vec![match &args.replay {
         Some(path) => format!("--replay {}", path.display()),
         None => format!("--messages {}", args.messages),
@@ -107,6 +109,13 @@ fn options(args: &Bench) -> Vec<String> {
     all.extend((args.idle > 0).then(|| format!("--idle {}", args.idle)));
     let profile = args.profile.as_ref();
     all.extend(profile.map(|path| format!("--profile {}", path.display())));
+    if encrypted {
+        all.push(match &args.tls {
+            Some(BenchTls::File(path)) => format!("--tls {}", path.display()),
+            _ => "--tls self".to_owned(),
+        });
+    }
+    all.extend(args.tls_resume.then(|| "--tls-resume".to_owned()));
     all.push(format!("--seed {}", args.seed));
     all
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nest_bench::Processes;
+use nest_bench::{Processes, Tls};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 
@@ -31,6 +31,8 @@ pub struct Recipe {
     pub command: Vec<String>,
     /// Whether it was built by nest: it chooses its port itself, and says which.
     pub own: bool,
+    /// What its clients trust; `None`: connections are not encrypted.
+    pub tls: Option<Tls>,
 }
 
 /// A running server.
@@ -205,13 +207,11 @@ fn free_port() -> Result<u16, Failure> {
     Ok(socket.local_addr().map_err(failed)?.port())
 }
 
-/// The arguments of a server that nest built: any free port, and room for so many clients.
-/// Then what the user gives.
-pub fn arguments(server: &Path, clients: Option<u32>, more: &[String]) -> Vec<String> {
+/// The arguments of a server that nest built: these settings, then what the user gives.
+pub fn arguments(server: &Path, settings: &[String], more: &[String]) -> Vec<String> {
     let mut words = vec![server.display().to_string()];
-    words.extend(["--set".to_owned(), "listen=127.0.0.1:0".to_owned()]);
-    if let Some(clients) = clients {
-        words.extend(["--set".to_owned(), format!("maxClients={clients}")]);
+    for setting in settings {
+        words.extend(["--set".to_owned(), setting.clone()]);
     }
     words.extend_from_slice(more);
     words

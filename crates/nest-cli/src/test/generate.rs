@@ -152,6 +152,7 @@ impl Maker<'_> {
         let Some(marks) = marks else { return Ok(()) };
         let script = Script {
             branches: Some(marks.to_owned()),
+            encrypted: false,
             ..self.script.clone()
         };
         for proposal in held {

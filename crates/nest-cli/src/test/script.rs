@@ -80,6 +80,8 @@ pub struct Script {
     pub timeout: Duration,
     /// Where it marks branches that run.
     pub branches: Option<PathBuf>,
+    /// Whether `$tls()` says that connections are encrypted.
+    pub encrypted: bool,
 }
 
 /// The results of several conversations in one server.
@@ -138,6 +140,7 @@ impl Script {
             .current_dir(place("root"))
             .env("NEST_TRACE_FD", "2")
             .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
+            .envs(self.encrypted.then_some(("NEST_ENCRYPTED", "yes")))
             .env("NEST_CLOCK", later.as_secs().to_string())
             .env("NEST_PEER", address(later))
             .env("ASAN_OPTIONS", "detect_leaks=0")
