@@ -66,7 +66,8 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
     (
         "nest-feature/src/lib.rs",
         &[
-            "alive", "alloc", "dial", "keep", "log", "peer", "send", "startTLS", "timeout", "tls",
+            "alive", "alloc", "dial", "keep", "log", "peer", "relay", "send", "startTLS",
+            "timeout", "tls",
         ],
         "names of features",
     ),
@@ -96,6 +97,28 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         "a value of an option of a command",
     ),
     ("nest-cli/src/args.rs", &["log"], "an option of a command"),
+    (
+        "nest-cli/src/args/bench.rs",
+        &["self"],
+        "a value of an option of a command",
+    ),
+    ("nest-cli/src/bench/encryption.rs", &["tls"], "an option"),
+    (
+        "nest-cli/src/record.rs",
+        &["read", "reply"],
+        "lines of what a server records",
+    ),
+    (
+        "nest-cli/src/recording.rs",
+        &["send"],
+        "a line of a recording",
+    ),
+    ("nest-machine/src/kernel.rs", &["tls"], "an option"),
+    (
+        "nest-top/src/kernel.rs",
+        &["reason"],
+        "a label of OpenMetrics",
+    ),
     ("nest-syntax/src/csource.rs", &["return"], "C's statement"),
     ("return", &["return"], "C's statement"),
     (

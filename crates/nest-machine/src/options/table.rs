@@ -588,6 +588,5 @@ pub const OPTIONS: &[OptionInfo] = &[
             "the class of the clients of each address of listen, 1/2; none: the last one",
         )
     },
-    o("kernelCache", Value::Later, "", false, ""),
     o("sandbox", Value::Later, "", false, ""),
 ];
