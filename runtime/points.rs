@@ -181,11 +181,11 @@ pub const POINTS: &[Row] = &[
         called: Sockets,
         ..row(Point::Serve, "serve", Joined::Error, "void", "")
     },
+    row(Point::Close, "close", Joined::Nothing, "void", ""),
     Row {
         called: Sockets,
         ..row(Point::Halt, "halt", Joined::Nothing, "void", "")
     },
-    row(Point::Close, "close", Joined::Nothing, "void", ""),
     Row {
         called: Sockets,
         ..row(
