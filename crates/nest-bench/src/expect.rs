@@ -180,11 +180,12 @@ impl std::fmt::Display for Expect {
 /// The longest text of bytes that is shown.
 const SHOWN: usize = 160;
 
-/// Bytes as a literal of C, shortened.
+/// Bytes in quotes, with the escapes `\n`, `\r`, `\t`, `\"`, `\\` and `\xHH`.
 #[must_use]
-pub fn literal(bytes: &[u8]) -> String {
-    let mut text = String::from("\"");
-    for byte in bytes.iter().take(SHOWN) {
+pub fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() + 2);
+    text.push('"');
+    for byte in bytes {
         match byte {
             b'\n' => text.push_str("\\n"),
             b'\r' => text.push_str("\\r"),
@@ -195,6 +196,13 @@ pub fn literal(bytes: &[u8]) -> String {
         }
     }
     text.push('"');
+    text
+}
+
+/// The same, shortened.
+#[must_use]
+pub fn literal(bytes: &[u8]) -> String {
+    let mut text = quoted(&bytes[..bytes.len().min(SHOWN)]);
     if bytes.len() > SHOWN {
         text.push_str(&format!(" and {} bytes more", bytes.len() - SHOWN));
     }

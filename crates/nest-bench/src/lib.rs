@@ -32,7 +32,7 @@ pub use compare::{
 pub use crowd::{Crowd, Crowded};
 pub use cut::{Cut, apply as cut};
 pub use driver::{Load, Measured, Moment, drive};
-pub use expect::{Expect, Piece, Place, Taken, Way, literal};
+pub use expect::{Expect, Piece, Place, Taken, Way, literal, quoted};
 pub use harm::harm_table;
 pub use learn::{Answer, form};
 pub use random::Random;

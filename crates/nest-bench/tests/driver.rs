@@ -2,25 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use nest_bench::{Crowd, Expect, Kind, Load, Measured, Pace, Request, Talk, Trouble, drive};
+mod playing;
 
-/// Runs `serve` for each connection, and returns the address.
-fn server(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddrV4 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
-        panic!("not IPv4")
-    };
-    std::thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let serve = serve.clone();
-            std::thread::spawn(move || serve(client));
-        }
-    });
-    address
-}
+use nest_bench::{Crowd, Kind, Load, Pace, Request, Talk, Trouble, drive};
+use playing::{load, request, run, server};
 
 /// Calls `answer` for each line.
 fn lines(mut client: TcpStream, answer: impl Fn(&[u8], &mut TcpStream)) {
@@ -42,49 +30,12 @@ fn echo(client: TcpStream) {
     });
 }
 
-fn request(send: &str, expect: &str) -> Request {
-    Request {
-        send: send.into(),
-        expect: Expect::exact(expect.as_bytes()),
-        think: 0,
-    }
-}
-
 fn talks() -> Vec<Talk> {
     let texts = ["one\n", "two and more\n", "3\n"];
     let requests: Vec<Request> = texts.iter().map(|text| request(text, text)).collect();
     let mut again = Talk::of(requests.clone(), false);
     again.again = Some(0);
     vec![again, Talk::of(requests[1..].to_vec(), false)]
-}
-
-fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
-    Load {
-        to,
-        tls: None,
-        talks,
-        clients: 4,
-        idle: 0,
-        crowd: Crowd::default(),
-        sources: 64,
-        keep: false,
-        pipeline: 1,
-        cut: false,
-        trial: false,
-        lenient: false,
-        pace: Pace::Closed,
-        warm: Duration::from_millis(20),
-        measured: Duration::from_millis(200),
-        timeout: Duration::from_secs(5),
-        seed: 1,
-    }
-}
-
-fn run(load: &Load) -> Result<Measured, Trouble> {
-    let begun = Instant::now();
-    let result = drive(load, &mut |_| Ok(()));
-    assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
-    result
 }
 
 fn kind(load: &Load) -> Kind {

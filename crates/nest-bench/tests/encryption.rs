@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use nest_bench::{Crowd, Expect, Kind, Load, Measured, Pace, Request, Talk, Tls, Trouble, drive};
+mod playing;
+
+use nest_bench::{Crowd, Kind, Load, Pace, Talk, Tls};
+use playing::{request, run};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -19,21 +22,6 @@ const OTHER: &[u8] = include_bytes!("certificates/other.pem");
 const LIMIT: Duration = Duration::from_secs(2);
 
 type Encrypted = StreamOwned<ServerConnection, TcpStream>;
-
-/// Runs `serve` for each connection, and returns the address.
-fn plain(serve: impl Fn(TcpStream) + Send + Clone + 'static) -> SocketAddrV4 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let SocketAddr::V4(address) = listener.local_addr().unwrap() else {
-        panic!("not IPv4")
-    };
-    std::thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let serve = serve.clone();
-            std::thread::spawn(move || serve(client));
-        }
-    });
-    address
-}
 
 /// The same behind TLS with this certificate and these versions.
 fn server(
@@ -53,7 +41,7 @@ fn server(
         .unwrap();
     config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
     let config = Arc::new(config);
-    plain(move |client| {
+    playing::server(move |client| {
         client.set_nodelay(true).unwrap();
         let connection = ServerConnection::new(config.clone()).unwrap();
         serve(StreamOwned::new(connection, client));
@@ -85,14 +73,6 @@ fn echo(mut client: Encrypted) {
     let _ = client.flush();
 }
 
-fn request(send: &str, expect: &str) -> Request {
-    Request {
-        send: send.into(),
-        expect: Expect::exact(expect.as_bytes()),
-        think: 0,
-    }
-}
-
 /// One that may be repeated, one whose answers do not fit in one record, and one that the server ends.
 fn talks() -> Vec<Talk> {
     let long = format!("{}\n", "x".repeat(50_000));
@@ -109,31 +89,10 @@ fn tls(resumes: bool) -> Tls {
 
 fn load<'a>(to: SocketAddrV4, talks: &'a [Talk], tls: &'a Tls) -> Load<'a> {
     Load {
-        to,
         tls: Some(tls),
-        talks,
-        clients: 4,
-        idle: 0,
-        crowd: Crowd::default(),
-        sources: 64,
-        keep: false,
-        pipeline: 1,
-        cut: false,
-        trial: false,
-        lenient: false,
-        pace: Pace::Closed,
-        warm: Duration::from_millis(20),
-        measured: Duration::from_millis(200),
         timeout: Duration::from_secs(20),
-        seed: 1,
+        ..playing::load(to, talks)
     }
-}
-
-fn run(load: &Load) -> Result<Measured, Trouble> {
-    let begun = Instant::now();
-    let result = drive(load, &mut |_| Ok(()));
-    assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
-    result
 }
 
 fn fails(load: &Load) -> String {
@@ -310,7 +269,7 @@ fn a_server_that_is_not_trusted_ends_it() {
 fn handshakes_that_fail_end_it_with_a_reason() {
     let (talks, tls) = (talks(), tls(false));
     let failed = |to| fails(&load(to, &talks, &tls));
-    let closes = plain(|mut client| {
+    let closes = playing::server(|mut client| {
         let _ = client.read(&mut [0; 4096]);
     });
     assert_eq!(
@@ -318,7 +277,7 @@ fn handshakes_that_fail_end_it_with_a_reason() {
         "the TLS handshake failed: it closed the connection"
     );
     // In the middle of its first message.
-    let cuts = plain(|mut client| {
+    let cuts = playing::server(|mut client| {
         let _ = client.read(&mut [0; 4096]);
         let _ = client.write_all(&[22, 3, 3, 0, 90, 2, 0]);
     });
@@ -326,7 +285,7 @@ fn handshakes_that_fail_end_it_with_a_reason() {
         failed(cuts),
         "the TLS handshake failed: it closed the connection"
     );
-    let resets = plain(|client| {
+    let resets = playing::server(|client| {
         // Bytes that nobody has read make the end a reset.
         let _ = client.peek(&mut [0; 10]);
     });
@@ -334,7 +293,7 @@ fn handshakes_that_fail_end_it_with_a_reason() {
         failed(resets),
         "the TLS handshake failed: it reset the connection"
     );
-    let hangs = plain(|mut client| {
+    let hangs = playing::server(|mut client| {
         let _ = client.read_to_end(&mut Vec::new());
     });
     assert_eq!(
@@ -349,7 +308,7 @@ fn handshakes_that_fail_end_it_with_a_reason() {
         fails(&alone),
         "the TLS handshake failed: it took longer than 2s"
     );
-    let clear = plain(|mut client| {
+    let clear = playing::server(|mut client| {
         let _ = client.write_all(b"220 hello, this is in clear\n");
         let _ = client.read_to_end(&mut Vec::new());
     });
@@ -357,7 +316,7 @@ fn handshakes_that_fail_end_it_with_a_reason() {
         failed(clear),
         "the TLS handshake failed: what it sent is not TLS"
     );
-    let refuses = plain(|mut client| {
+    let refuses = playing::server(|mut client| {
         let _ = client.read(&mut [0; 4096]);
         let _ = client.write_all(&[21, 3, 3, 0, 2, 2, 40]);
         let _ = client.read_to_end(&mut Vec::new());

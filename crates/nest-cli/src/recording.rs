@@ -36,7 +36,7 @@ pub fn text(talk: &[Act]) -> String {
     let mut text = format!("{HEAD}{VERSION}\ntalk\n");
     for act in talk {
         let _ = match act {
-            Act::Send(bytes) => writeln!(text, "send {}", literal(bytes)),
+            Act::Send(bytes) => writeln!(text, "send {}", nest_bench::quoted(bytes)),
             Act::Silence(ms) => writeln!(text, "wait {ms}"),
         };
     }
@@ -204,24 +204,6 @@ fn pause(rest: &[u8]) -> Result<u32, String> {
             nest_bench::literal(rest)
         )
     })
-}
-
-/// A text in quotes, with the escapes of test pages.
-fn literal(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() + 2);
-    text.push('"');
-    for byte in bytes {
-        match byte {
-            b'\n' => text.push_str("\\n"),
-            b'\r' => text.push_str("\\r"),
-            b'\t' => text.push_str("\\t"),
-            b'"' | b'\\' => text.extend(['\\', char::from(*byte)]),
-            b' '..=b'~' => text.push(char::from(*byte)),
-            _ => _ = write!(text, "\\x{byte:02X}"),
-        }
-    }
-    text.push('"');
-    text
 }
 
 #[cfg(test)]

@@ -15,10 +15,9 @@
 #include <sys/stat.h>
 
 enum {
-    TRANSFER_PIECE = 64 * 1024,     /* bytes of a file that are copied at a time */
-    TRANSFER_RECEIVED = 256 * 1024, /* received, and then written, at a time */
-    TRANSFER_DIRECT = 8 * 1024,     /* from this size on a copy costs more than two calls */
-    TRANSFER_SOON = 1024 * 1024     /* read ahead meanwhile */
+    TRANSFER_PIECE = 64 * 1024, /* bytes of a file that are copied at a time */
+    TRANSFER_DIRECT = 8 * 1024, /* from this size on a copy costs more than two calls */
+    TRANSFER_SOON = 1024 * 1024 /* read ahead meanwhile */
 };
 
 static int transfer_fail(int error) {
@@ -28,7 +27,7 @@ static int transfer_fail(int error) {
 
 /* One directive runs at a time. */
 struct nest__need nest__transfer_need(void) {
-    return (struct nest__need){"a transfer", NULL, TRANSFER_RECEIVED, TRANSFER_RECEIVED};
+    return (struct nest__need){"a transfer", NULL, TRANSFER_PIECE, TRANSFER_PIECE};
 }
 
 /* -- waiting */
@@ -255,8 +254,7 @@ transfer_file_receive_from_upload(nest_session *s, int handle, nest_upload *uplo
     if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
     }
-    size_t room = length < TRANSFER_RECEIVED ? (size_t)length : TRANSFER_RECEIVED;
-    uint8_t *buffer = malloc(room + 1);
+    uint8_t *buffer = malloc(TRANSFER_PIECE);
     if (buffer == NULL) {
         return transfer_fail(ENOMEM);
     }
@@ -264,7 +262,7 @@ transfer_file_receive_from_upload(nest_session *s, int handle, nest_upload *uplo
     int64_t n = 1;
     bool said = false;
     while (n > 0 && taken < length) {
-        size_t want = length - taken < room ? (size_t)(length - taken) : room;
+        size_t want = length - taken < TRANSFER_PIECE ? (size_t)(length - taken) : TRANSFER_PIECE;
         n = transfer_receive(s, further, buffer, want, flags, &said);
         if (n > 0) {
             taken += (uint64_t)n;
