@@ -5,11 +5,11 @@ Must not know: how a server measures time. The exact milliseconds are runtime/te
 
 import concurrent.futures
 import os
-import select
 import tempfile
 import time
 from support.nest import SOCKET_MODELS, Failed, program, run as run_program
 from support.server import Client, Server
+from support.timed import EARLY, cut, timed
 
 SPEC = r'''
 %option writeTimeout 2s
@@ -25,32 +25,12 @@ file = "file" NL { $fileReply("big"); }
 %%
 memset(block, 'x', sizeof block - 1);
 '''
-TRIES = 3           # of a measurement, as the machine may be busy
-EARLY, LATE = 0.03, 0.6
 
 
-def timed(what, limit, measure):
-    """Raises Failed unless a try takes as many seconds."""
-    took = []
-    for _ in range(TRIES):
-        took.append(measure())
-        if took[-1] < limit - EARLY:
-            break
-        if took[-1] <= limit + LATE:
-            return
-    raise Failed(f'{what}: after {", ".join(f"{s:.2f}" for s in took)} s instead of {limit}')
-
-
-def cut(server, line):
+def deaf(server, line):
     """Seconds until a client that reads nothing is cut."""
     with Client(server, receive=4096) as client:
-        watch = select.poll()
-        watch.register(client.socket, select.POLLHUP | select.POLLERR)
-        client.send(line)
-        begun = time.monotonic()
-        if not watch.poll(20_000):
-            raise Failed(f'{line!r}: not cut within 20 s')
-        return time.monotonic() - begun
+        return cut(client, line)
 
 
 def closed(server, data):
@@ -77,7 +57,7 @@ def reads(server, line, seconds, pause=50):
 def stalled(server):
     """writeTimeout: a client that reads nothing is cut when it is over, whatever it is sent"""
     for line in (b'big\n', b'file\n'):
-        timed(repr(line), 2, lambda line=line: cut(server, line))
+        timed(repr(line), 2, lambda line=line: deaf(server, line))
 
 
 def steady(server):

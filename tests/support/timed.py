@@ -1,0 +1,34 @@
+"""How long a server takes to keep a limit, measured again if the machine was busy.
+
+Must not know: which limit it is.
+"""
+
+import select
+import time
+from .nest import Failed
+
+TRIES = 3           # of a measurement
+EARLY, LATE = 0.03, 0.6
+
+
+def timed(what, limit, measure, early=EARLY, late=LATE):
+    """Raises Failed unless a try takes as many seconds."""
+    took = []
+    for _ in range(TRIES):
+        took.append(measure())
+        if took[-1] < limit - early:
+            break
+        if took[-1] <= limit + late:
+            return
+    raise Failed(f'{what}: after {", ".join(f"{s:.2f}" for s in took)} s instead of {limit}')
+
+
+def cut(client, line):
+    """Seconds until a client that says this line and reads nothing is cut."""
+    watch = select.poll()
+    watch.register(client.socket, select.POLLHUP | select.POLLERR)
+    client.send(line)
+    begun = time.monotonic()
+    if not watch.poll(20_000):
+        raise Failed(f'{line!r}: not cut within 20 s')
+    return time.monotonic() - begun
