@@ -9,9 +9,10 @@ cheaper driver has a higher rate, and the rates need not agree. The other works 
 server is the limit, and the rates must agree.
 
 In each round the drivers load the same running server one after another, another one first each time. Printed are ratios
-of the driver of nest to the others in the same round: the median, and the range of the rounds. httperf has one client here,
-because it has no closed loop of several. Server and driver have a processor each, if there are two. Needs wrk and httperf
-(scripts/setup experiments). Must not know: how the drivers work.
+of the driver of nest to the others in the same round: the median, and the range of the rounds. httperf has no closed loop of
+several clients that connect for each request, so it has one there; and it never sleeps, so with one client, where others wait to
+be woken, it is ahead. Server and driver have a processor each, if there are two. Needs wrk and httperf (scripts/setup experiments).
+Must not know: how the drivers work.
 """
 
 import argparse
@@ -27,9 +28,10 @@ import threading
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'tests')]
+from harness.processes import spent                                  # noqa: E402
 from support.nest import ROOT, Failed, program, run                 # noqa: E402
-from support.server import Server, used                             # noqa: E402
+from support.server import Server                                   # noqa: E402
 
 HOWS = {'keep': 'keep-alive', 'close': 'a connection a request'}
 CLIENTS = 64
@@ -135,11 +137,11 @@ class Drivers:
             raise Failed(text)
         return found(r'(\d+) requests in', text), found(r'Requests/sec: +([\d.]+)', text), time
 
-    def httperf(self, port, how, _clients):
-        """httperf with one client, about as long as the others."""
-        counts = ['--num-conns', '1', '--num-calls'] if how == 'keep' else ['--num-calls', '1', '--num-conns']
-        text, time = timed(['httperf', '--hog', '--server', '127.0.0.1', '--port', str(port), '--uri', '/', *counts,
-                            str(self.calls)])
+    def httperf(self, port, how, clients):
+        """httperf, about as long as the others. Its clients begin almost at once, and each asks when it has its answer."""
+        counts = ['--num-conns', str(clients), '--rate', '100000', '--num-calls', str(max(1, self.calls // clients))] \
+            if how == 'keep' else ['--num-calls', '1', '--num-conns', str(self.calls)]
+        text, time = timed(['httperf', '--hog', '--server', '127.0.0.1', '--port', str(port), '--uri', '/', *counts])
         if found(r'Errors: total (\d+)', text) > 0:
             raise Failed(text)
         requests, rate = found(r'replies (\d+)', text), found(r'Request rate: ([\d.]+)', text)
@@ -151,20 +153,19 @@ def rounds(server, drivers, how, args):
     """The ratios of each round: {(clients, other): [(rate, driver, server), ...]}."""
     all_ratios = {}
     for number in range(args.rounds):
-        for clients, others in ((1, ('wrk', 'httperf')), (CLIENTS, ('wrk',))):
+        for clients, others in ((1, ('wrk', 'httperf')), (CLIENTS, ('wrk', 'httperf') if how == 'keep' else ('wrk',))):
             names = ['nest', *others]
             names = names[number % len(names):] + names[:number % len(names)]
             got = {}
             for name in names:
-                before = used(server.family())
+                before = spent(server.process.pid)
                 requests, rate, time = getattr(drivers, name)(server.port, how, clients)
                 if requests == 0:
                     raise Failed(f'{name}: no requests')
-                got[name] = (rate, time / requests, (used(server.family()) - before) / requests)
+                got[name] = (rate, time / requests, (spent(server.process.pid) - before) / requests)
             for other in others:
                 pairs = zip(got['nest'], got[other])
-                ratios = tuple(mine / its if its > 0 else float('nan') for mine, its in pairs)
-                all_ratios.setdefault((clients, other), []).append(ratios)
+                all_ratios.setdefault((clients, other), []).append(tuple(mine / its for mine, its in pairs))
     return all_ratios
 
 

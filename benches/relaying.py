@@ -4,7 +4,7 @@ HAProxy with and without splicing and nginx's stream module.
 
 usage: relaying.py [--rounds N] [--before NEST] [--nginx-module FILE] [--models MODEL,...] [--only SERVER,...] [--kib SIZE,...]
 
---before: another nest, whose relays are measured as well. --nginx-module: ngx_stream_module.so, if it is not where nginx looks.
+--before: another nest, whose relays are measured as well. --nginx-module: ngx_stream_module.so, if it is not where Debian has it.
 
 In each round every server relays every size, one after the other, in another order each time; a ratio is of the same round. Only the
 processor time of a server's processes counts: other work on the machine changes times, and this hardly. Must not know: how relays
@@ -13,20 +13,18 @@ move bytes.
 
 import argparse
 import contextlib
-import glob
 import multiprocessing
 import os
 import shutil
 import socket
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'tests')]
+from harness.processes import beside, free, serving, spent           # noqa: E402
 from support.nest import Failed, program, run                       # noqa: E402
 
 SPEC = os.path.join(HERE, '..', 'examples', 'redirect', 'redirect.nest')
@@ -34,6 +32,7 @@ KIB, MIB = 1 << 10, 1 << 20
 SIZES = {4 * KIB: 1500, 64 * KIB: 800, 256 * KIB: 300, MIB: 100, 64 * MIB: 3}      # bytes of a connection: how many connections
 LIMIT = 60
 WARM = 20           # connections before the clock starts
+MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so'
 BASE = 'haproxy'    # what the others are compared with
 HAPROXY = """global
     maxconn 100
@@ -81,55 +80,9 @@ def fetch(port, size, into):
         raise Failed(f'{got} bytes of {size} came')
 
 
-def family(pid):
-    """A process and its descendants."""
-    found = [pid]
-    for path in glob.glob(f'/proc/{pid}/task/*/children'):
-        with open(path, encoding='ascii') as file:
-            for child in file.read().split():
-                found += family(child)
-    return found
-
-
-def spent(pid):
-    """Processor time of a process and its descendants in seconds."""
-    total = 0
-    for one in family(pid):
-        for path in glob.glob(f'/proc/{one}/task/*/schedstat'):
-            with contextlib.suppress(OSError), open(path, encoding='ascii') as file:
-                total += int(file.read().split()[0])
-    return total / 1e9
-
-
-def free():
-    """A port that nobody has."""
-    with socket.socket() as one:
-        one.bind(('127.0.0.1', 0))
-        return one.getsockname()[1]
-
-
-@contextlib.contextmanager
-def relays(words, port):
-    """Runs a server until the end of the block; its process id, when it listens."""
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          env={**os.environ, 'NEST_USER': 'root'} if os.geteuid() == 0 else None) as process:
-        try:
-            end = time.monotonic() + LIMIT
-            while True:
-                with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port)):
-                    break
-                if process.poll() is not None or time.monotonic() > end:
-                    raise Failed(f'{words[0]} does not serve')
-                time.sleep(0.02)
-            yield process.pid
-        finally:
-            process.terminate()
-            process.wait(LIMIT)
-
-
 def measure(words, port, size, count, into):
     """µs of processor time for a connection."""
-    with relays(words, port) as pid:
+    with serving(words, port) as pid:
         for _ in range(min(WARM, count)):
             fetch(port, size, into)
         before = spent(pid)
@@ -165,14 +118,6 @@ def servers(args, folder, to):
     return found
 
 
-def ratio(figures, base):
-    """The ratio of each round: the median, the least and the most."""
-    if not base:
-        return ''
-    ratios = [one / two for one, two in zip(figures, base)]
-    return f'{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})'
-
-
 def table(found, names, sizes):
     """Prints medians, and ratios."""
     for size in sizes:
@@ -181,7 +126,7 @@ def table(found, names, sizes):
         for name in names:
             figures = found[name, size]
             middle = statistics.median(figures)
-            texts = [ratio(figures, found.get((base, size))) for base in (BASE, name.replace('nest', 'before')) if base != name]
+            texts = [beside(figures, found[base, size]) if (base, size) in found else '' for base in (BASE, name.replace('nest', 'before')) if base != name]
             print(f'| {name} | {middle:.0f} | {middle / size * 1e6:.0f} | ' + ' | '.join([*texts, ''][:2]) + ' |')
 
 
@@ -190,7 +135,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--rounds', type=int, default=7)
     parser.add_argument('--before')
-    parser.add_argument('--nginx-module')
+    parser.add_argument('--nginx-module', default=MODULE if os.path.exists(MODULE) else None)
     parser.add_argument('--models', default='event,uring')
     parser.add_argument('--only', help='servers: names, with commas')
     parser.add_argument('--kib', help='sizes: some of those that are measured, in KiB, with commas')
