@@ -2,7 +2,7 @@
 """What a command costs examples/memcached, beside Debian's memcached with one thread and with two: processor time of
 the server for a command, and commands a second.
 
-usage: caching.py [--rounds N] [--seconds N] [--clients N] [--sets PERCENT]
+usage: caching.py [--rounds N] [--seconds N] [--clients N] [--sets PERCENT] [--depth N]
 
 The servers take turns in each round, and every figure is a ratio to memcached in the same round; printed are
 the median and the range of the rounds. Must not know: how the servers work.
@@ -19,9 +19,10 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'tests'))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'tests')]
+from harness.processes import spent                                  # noqa: E402
 from support.nest import ROOT, SOCKET_MODELS, Failed, program, run  # noqa: E402
-from support.server import Client, Server, running, used                  # noqa: E402
+from support.server import Client, Server, running                  # noqa: E402
 
 
 
@@ -44,35 +45,36 @@ class Reference:
                     break
                 except OSError:
                     time.sleep(0.01)
-            return gets(self.port, lambda: [process.pid])
+            return gets(self.port, process.pid)
 
 
 def ours(exe, loops):
     """The same of the example."""
     def load(gets):
         with Server([exe], options=(f'dispatchers={loops}',) if loops > 1 else ()) as server:
-            return gets(server.port, server.family)
+            return gets(server.port, server.process.pid)
     return load
 
 
 def main():
     """Prints the figures."""
     parser = argparse.ArgumentParser()
-    for name, value in (('rounds', 7), ('seconds', 2), ('clients', 64), ('sets', 10)):
+    for name, value in (('rounds', 7), ('seconds', 2), ('clients', 64), ('sets', 10), ('depth', 1)):
         parser.add_argument(f'--{name}', type=int, default=value)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='nest-caching-') as folder:
         client = f'{folder}/gets'
         run(['cc', '-O2', '-std=c17', f'{HERE}/cache/gets.c', '-o', client])
 
-        def gets(port, pids):
-            before, begun = used(pids()), time.monotonic()
-            done = subprocess.run([client, str(port), str(args.clients), str(args.seconds), str(args.sets)],
+        def gets(port, pid):
+            before, begun = spent(pid), time.monotonic()
+            done = subprocess.run([client, str(port), str(args.clients), str(args.seconds), str(args.sets),
+                                   str(args.depth)],
                                   capture_output=True, text=True, timeout=60, check=False)
             if done.returncode != 0:
                 raise Failed(done.stderr)
             count = int(done.stdout)
-            return count / (time.monotonic() - begun), (used(pids()) - before) / count * 1e6
+            return count / (time.monotonic() - begun), (spent(pid) - before) / count * 1e6
         servers = {'memcached -t 1': Reference(1).load, 'memcached -t 2': Reference(2).load}
         for model in ('event', 'uring'):
             if model in SOCKET_MODELS:
@@ -82,7 +84,7 @@ def main():
                 servers[model] = ours(exe, 1)
                 servers[f'{model} x2'] = ours(exe, 2)
         rounds = [{name: load(gets) for name, load in servers.items()} for _ in range(args.rounds)]
-    print(f'{args.clients} clients, {args.sets} of 100 commands are set, {args.rounds} rounds')
+    print(f'{args.clients} clients, {args.sets} of 100 commands are set, {args.depth} at a time, {args.rounds} rounds')
     print(f'{"":16} {"commands a second":>28} {"processor time for one":>30}')
     for name in servers:
         beside = 'memcached -t 2' if name.endswith('2') else 'memcached -t 1'

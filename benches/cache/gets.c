@@ -1,8 +1,8 @@
-/* gets.c: clients of a cache with memcached's protocol: each sends one command at a time, mostly
- * `get` of a key that is there, and verifies the answer. One thread, one epoll loop.
+/* gets.c: clients of a cache with memcached's protocol: each sends some commands at a time, mostly
+ * `get` of a key that is there, and verifies the answers. One thread, one epoll loop.
  *
- * usage: gets PORT CLIENTS SECONDS SETS   (of 100 commands, so many are `set`)
- * Prints how many answers there were. */
+ * usage: gets PORT CLIENTS SECONDS SETS DEPTH   (of 100 commands, so many are `set`; so many at a
+ * time) Prints how many answers there were. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -15,16 +15,17 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEYS = 10000, VALUE = 100, MOST = 256, ANSWER = 21 + VALUE + 2 + 5 };
+enum { KEYS = 10000, VALUE = 100, MOST = 256, DEEPEST = 64, ANSWER = 21 + VALUE + 2 + 5 };
 
 struct client {
     int fd;
-    bool sets;
+    bool sets[DEEPEST]; /* what the commands are whose answers are awaited */
     size_t got, wants;
-    char answer[MOST];
+    char answers[DEEPEST * MOST];
 };
 
 static uint64_t state = 1;
+static unsigned filled; /* keys that are stored; first of all, all of them */
 
 static uint64_t draw(void) { /* splitmix64 */
     uint64_t x = state += 0x9e3779b97f4a7c15;
@@ -44,23 +45,32 @@ static _Noreturn void wrong(const char *what) {
     exit(1);
 }
 
-static void ask(struct client *client, unsigned key, bool sets) {
-    char text[MOST], value[VALUE + 1];
+/* The draws of the commands that are sent together. */
+static void ask(struct client *client, int depth, unsigned sets) {
+    static char text[DEEPEST * MOST];
+    char value[VALUE + 1];
+    int n = 0;
     memset(value, 'v', VALUE);
     value[VALUE] = '\0';
-    int n = sets ? snprintf(text, sizeof text, "set k%06u 0 0 %d\r\n%s\r\n", key, VALUE, value)
-                 : snprintf(text, sizeof text, "get k%06u\r\n", key);
-    client->sets = sets;
-    client->got = 0;
-    client->wants = sets ? strlen("STORED\r\n") : ANSWER;
+    client->got = client->wants = 0;
+    for (int i = 0; i < depth; i++) {
+        unsigned key = filled < KEYS ? filled : (unsigned)(draw() % KEYS);
+        client->sets[i] = filled < KEYS || draw() % 100 < sets;
+        filled += filled < KEYS;
+        client->wants += client->sets[i] ? strlen("STORED\r\n") : ANSWER;
+        n += client->sets[i]
+                 ? snprintf(text + n, MOST, "set k%06u 0 0 %d\r\n%s\r\n", key, VALUE, value)
+                 : snprintf(text + n, MOST, "get k%06u\r\n", key);
+    }
     if (write(client->fd, text, (size_t)n) != n) {
         wrong("a command is not sent");
     }
 }
 
-/* True: the answer is complete. */
-static bool take(struct client *client) {
-    ssize_t n = read(client->fd, client->answer + client->got, MOST - client->got);
+/* True: all answers are there. */
+static bool take(struct client *client, int depth) {
+    ssize_t n =
+        read(client->fd, client->answers + client->got, sizeof client->answers - client->got);
     if (n <= 0) {
         wrong("a connection ended");
     }
@@ -71,23 +81,28 @@ static bool take(struct client *client) {
     if (client->got < client->wants) {
         return false;
     }
-    if (client->sets ? memcmp(client->answer, "STORED\r\n", 8) != 0
-                     : memcmp(client->answer, "VALUE k", 7) != 0 ||
-                           memcmp(client->answer + ANSWER - 7, "\r\nEND\r\n", 7) != 0) {
-        wrong("an answer is wrong");
+    const char *answer = client->answers;
+    for (int i = 0; i < depth; i++) {
+        if (client->sets[i] ? memcmp(answer, "STORED\r\n", 8) != 0
+                            : memcmp(answer, "VALUE k", 7) != 0 ||
+                                  memcmp(answer + ANSWER - 7, "\r\nEND\r\n", 7) != 0) {
+            wrong("an answer is wrong");
+        }
+        answer += client->sets[i] ? 8 : ANSWER;
     }
     return true;
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        wrong("usage: gets PORT CLIENTS SECONDS SETS");
+    int depth = argc == 6 ? atoi(argv[5]) : 0;
+    if (depth < 1 || depth > DEEPEST) {
+        wrong("usage: gets PORT CLIENTS SECONDS SETS DEPTH");
     }
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1]))};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int count = atoi(argv[2]), one = 1, poll = epoll_create1(0);
     double seconds = atof(argv[3]), end = 0;
-    unsigned sets = (unsigned)atoi(argv[4]), filled = 0;
+    unsigned sets = (unsigned)atoi(argv[4]);
     unsigned long answers = 0;
     struct client *clients = calloc((size_t)count, sizeof *clients);
     for (int i = 0; i < count; i++) {
@@ -98,7 +113,7 @@ int main(int argc, char **argv) {
         }
         setsockopt(clients[i].fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         epoll_ctl(poll, EPOLL_CTL_ADD, clients[i].fd, &event);
-        ask(&clients[i], filled++ % KEYS, true);
+        ask(&clients[i], depth, sets);
     }
     for (;;) {
         struct epoll_event events[256];
@@ -108,16 +123,14 @@ int main(int argc, char **argv) {
         }
         for (int i = 0; i < n; i++) {
             struct client *client = events[i].data.ptr;
-            if (!take(client)) {
+            if (!take(client, depth)) {
                 continue;
             }
-            if (filled < KEYS) { /* first all keys are stored */
-                ask(client, filled++, true);
-                continue;
+            if (filled == KEYS) {
+                end = end == 0 ? now() + seconds : end;
+                answers += (unsigned long)depth;
             }
-            end = end == 0 ? now() + seconds : end;
-            answers++;
-            ask(client, (unsigned)(draw() % KEYS), draw() % 100 < sets);
+            ask(client, depth, sets);
         }
         if (end != 0 && now() >= end) {
             printf("%lu\n", answers);

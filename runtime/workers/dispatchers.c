@@ -23,9 +23,13 @@ uint32_t nest__dispatchers(void) {
     return most != 0 && wanted > most ? most : wanted;
 }
 
+/* It never changes once memory for so many is there. */
 uint32_t nest__dispatchers_most(void) {
-    uint32_t most = nest__config.dispatchers, processors = nest__processors();
-    most = most < processors ? processors : most;
+    uint32_t most = nest__share_most();
+    if (most == 0) {
+        most = nest__processors();
+        most = most < nest__config.dispatchers ? nest__config.dispatchers : most;
+    }
     return most > NEST__DISPATCHERS_MOST ? NEST__DISPATCHERS_MOST : most;
 }
 

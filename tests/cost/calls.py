@@ -172,6 +172,14 @@ def check_files(report, servers):
                     model, 'a file, one client', show(found), f'opened and closed at most {most:g} times')
 
 
+def check_groups(report, servers):
+    """A message to a group: what the loop knows already costs no calls."""
+    report.heading(f'System calls of a message to a group without others ({ROUNDS})')
+    for model, server in servers.items():
+        found = warm(server, 1, b'say\n', b'alone\n')
+        report.line(*judged(found, model, 'a message, one client'))
+
+
 def show(found):
     """Calls as text."""
     return ' + '.join(f'{count:g} {name}' for name, count in found.items()) or 'none'
