@@ -125,39 +125,61 @@ void tail_delivered(struct tail *tail) {
         answer(tail, 0, 0);
 }
 
+/* Puts what was received into the gate. */
+static void put(struct tail *tail, const struct cc__message *message) {
+    if (message->head.type != CC__BUNDLE) {
+        cc__close_all(message->fds, message->count);
+        return;
+    }
+    tail->owed -= tail->owed > 0;
+    struct cc__address from = {.family = message->head.family, .port = message->head.port};
+    memcpy(from.bytes, message->head.address, sizeof from.bytes);
+    int leases = message->head.leases;
+    follow(message->fds[0], message->fds + 1, leases);
+    cc__close_all(message->fds + 1 + leases, message->count - 1 - leases);
+    gate_put(tail->gate, message->fds[0], &from, tail);
+    tail->queued++;
+}
+
 /* Receives what the last filter has sent. */
 static void receive(struct tail *tail) {
-    char bytes[CC__INLINE];
-    unsigned taken = 0, returned = 0;
-    int got = 1;
-    while (got == 1 && !gate_full(tail->gate)) {
-        struct cc__message message = {.bytes = bytes};
-        got = cc__receive(tail->link, &message, MSG_DONTWAIT);
-        if (got == -EMFILE) {
+    struct cc__message messages[CC__BATCH];
+    size_t room = gate_room(tail->gate);
+    int most = room < CC__BATCH ? (int)room : CC__BATCH;
+    for (int i = 0; i < most; i++)
+        messages[i].bytes = NULL; /* the server reads the request */
+    int count = cc__receive_many(tail->link, messages, most);
+    bool over = count < 0 && count != -EAGAIN;
+    unsigned taken = 0, returned = 0, lost = 0;
+    for (int i = 0; i < count && !over; i++) {
+        struct cc__message *message = &messages[i];
+        over = message->got == 0;
+        if (message->got == -EMFILE) {
             returned++;
-            break;
+            lost++;
+        } else if (!over) {
+            if (returned > 0) { /* those that were sent before this one */
+                answer(tail, taken, returned);
+                taken = returned = 0;
+            }
+            taken++;
+            if (message->got == 1)
+                put(tail, message);
         }
-        if (got != 1)
-            break;
-        tail->owed -= tail->owed > 0;
-        taken++;
-        if (message.head.type != CC__BUNDLE) {
-            cc__close_all(message.fds, message.count);
-            continue;
-        }
-        struct cc__address from = {.family = message.head.family, .port = message.head.port};
-        memcpy(from.bytes, message.head.address, sizeof from.bytes);
-        int leases = message.head.leases;
-        follow(message.fds[0], message.fds + 1, leases);
-        cc__close_all(message.fds + 1 + leases, message.count - 1 - leases);
-        gate_put(tail->gate, message.fds[0], &from, tail);
-        tail->queued++;
     }
     if (taken + returned > 0)
         answer(tail, taken, returned);
+    /* They are asked for again when a connection was delivered, or after a while. */
+    tail->owed -= lost < tail->owed ? lost : tail->owed;
+    tail->freed += lost;
     gate_serve(tail->gate);
-    if (got == 0 || (got < 0 && got != -EAGAIN && got != -EMFILE && got != -EINTR))
+    if (over)
         end_link(tail);
+}
+
+/* It had too few descriptors for all that it has asked for. */
+static bool starved(const struct tail *tail) {
+    return tail->link != -1 && tail->owed == 0 && tail->queued == 0;
 }
 
 size_t tail_count(void) {
@@ -170,8 +192,8 @@ size_t tail_count(void) {
 bool tail_polls(struct pollfd *polls) {
     bool again = false;
     for (struct tail *tail = tails; tail != NULL; tail = tail->next) {
-        again |= tail->link == -1 && !tail->leaving;
-        *polls++ = (struct pollfd){gate_full(tail->gate) ? -1 : tail->link, POLLIN, 0};
+        again |= (tail->link == -1 && !tail->leaving) || starved(tail);
+        *polls++ = (struct pollfd){gate_room(tail->gate) == 0 ? -1 : tail->link, POLLIN, 0};
     }
     return again;
 }
@@ -181,6 +203,8 @@ void tail_events(const struct pollfd *polls) {
         struct tail *tail = *at;
         if (polls->revents != 0)
             receive(tail);
+        else if (starved(tail))
+            answer(tail, 0, 0);
         if (tail->link == -1 && !tail->leaving)
             attach(tail);
         if (tail->link != -1 || !tail->leaving || tail->queued > 0) {
