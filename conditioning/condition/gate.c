@@ -82,7 +82,9 @@ ino_t inode_of(pid_t thread, int fd) {
 /* Whether a thread's descriptor is this process's end of the gate, which is cheaper to ask than a
  * name in /proc. Returns 1 or 0, or -1 if the kernel does not tell. */
 static int is_gate(const struct gate *gate, pid_t thread, int fd) {
-    long order = syscall(SYS_kcmp, getpid(), thread, KCMP_FILE, gate->end[0], fd);
+    static pid_t self;
+    self = self != 0 ? self : getpid();
+    long order = syscall(SYS_kcmp, self, thread, KCMP_FILE, gate->end[0], fd);
     return order == -1 ? -1 : order == 0;
 }
 

@@ -8,12 +8,8 @@
 #include "frame.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
-
-enum { SPARE = 128 }; /* descriptors that the filter may have opened by itself */
 
 /* A copy of the socket from which a filter behind this one receives. What is in the socket when
  * that filter dies can be received here. */
@@ -27,25 +23,9 @@ static char bytes[CC__BATCH][CC__INLINE];
 static int have, next; /* messages in `batch`; the first one that is no bundle yet */
 static struct ccf__twin *dead;
 
-/* How many messages can be received without a lack of descriptors. A new descriptor has the lowest
- * number that is free: if that number has never been high, all high ones are free. */
-static int fitting(void) {
-    struct rlimit files = {0};
-    static long limit;
-    int fds[CC__FDS], count = 0;
-    if (limit == 0 && getrlimit(RLIMIT_NOFILE, &files) == 0)
-        limit = files.rlim_cur < INT32_MAX ? (long)files.rlim_cur : INT32_MAX;
-    if (ccf__highest + CC__BATCH * CC__FDS + SPARE < limit)
-        return CC__BATCH;
-    while (count < CC__FDS && (fds[count] = fcntl(CCF__OUT, F_DUPFD_CLOEXEC, 0)) != -1)
-        count++;
-    cc__close_all(fds, count);
-    return count == CC__FDS;
-}
-
 int ccf__receive(int link, struct ccf_bundle **bundle) {
     if (have == 0) {
-        int most = fitting();
+        int most = cc__fitting(ccf__highest);
         for (int i = 0; i < most; i++)
             batch[i].bytes = bytes[i];
         int count = most > 0 ? cc__receive_many(link, batch, most) : -ENOMEM;
@@ -95,7 +75,8 @@ bool ccf__take_back(struct ccf_list *list) {
     while (dead != NULL) {
         struct ccf__twin *twin = dead;
         struct cc__message message = {.bytes = one};
-        int got = fitting() > 0 ? cc__receive(twin->fd, &message, MSG_DONTWAIT) : -ENOMEM;
+        int got =
+            cc__fitting(ccf__highest) > 0 ? cc__receive(twin->fd, &message, MSG_DONTWAIT) : -ENOMEM;
         if (got == -ENOMEM)
             return false;
         struct ccf_bundle *bundle = NULL;

@@ -86,6 +86,10 @@ int cc__receive(int fd, struct cc__message *message, int flags);
  * the end of the stream among them, or -errno. If there were fewer, the socket is empty. */
 int cc__receive_many(int fd, struct cc__message *messages, int most);
 
+/* How many messages, CC__BATCH at most, can be received without a lack of descriptors. `highest`:
+ * the highest one of those that were received so far. */
+int cc__fitting(int highest);
+
 /* Makes a link: close-on-exec, with buffers that hold the longest message. Returns 0 or -errno. */
 int cc__pair(int fds[2]);
 
