@@ -24,8 +24,8 @@ macro_rules! files {
 /// All files. Those that end in `.c` are units of their own.
 pub const FILES: &[File] = files! {
     "frame": "ccfilter.h" "ccfpack.h" "ccftree.h" "ccfauto.h" "ccfrepeat.h" "frame.h" "counters.h" "nets.h"
-        "auto.c" "bundle.c" "control.c" "down.c" "lease.c" "loop.c" "main.c" "nets.c" "options.c"
-        "pack.c" "refuse.c" "repeat.c" "tree.c" "up.c";
+        "auto.c" "bundle.c" "control.c" "down.c" "inbox.c" "lease.c" "loop.c" "main.c" "nets.c" "options.c"
+        "pack.c" "ready.c" "refuse.c" "repeat.c" "tree.c" "up.c";
     "libcc": "wire.h" "wire.c";
     "protocol": "protocol.h" "messages.h" "messages.c";
 };

@@ -25,7 +25,8 @@ pub const INCLUDES: &[&str] = &["chain", "frame", "libcc", "protocol"];
 pub const COMMON: &[Source] = sources! {
     "libcc/wire.h" "libcc/wire.c"
     "frame/ccfilter.h" "frame/frame.h" "frame/counters.h" "frame/bundle.c" "frame/control.c" "frame/down.c"
-    "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/refuse.c" "frame/up.c"
+    "frame/inbox.c" "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/ready.c" "frame/refuse.c"
+    "frame/up.c"
     "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/keep.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
     "chain/show.c" "chain/stage.c" "chain/state.c" "chain/text.c"
 };

@@ -62,7 +62,7 @@ int gate_real(const struct gate *gate);     /* its listening socket */
 ino_t inode_of(pid_t thread, int fd);       /* of the socket that a thread's descriptor is, or 0 */
 struct gate *gate_of(pid_t thread, int fd); /* the one that a thread's descriptor is, or NULL */
 size_t gate_count(const struct gate *gate); /* connections that wait in it */
-bool gate_full(const struct gate *gate);
+size_t gate_room(const struct gate *gate);  /* for more of them */
 /* Owns `fd`; the gate is not full. `tail` is told when the server has it; NULL: --check is. */
 void gate_put(struct gate *gate, int fd, const struct cc__address *from, struct tail *tail);
 void gate_serve(struct gate *gate); /* answers calls that wait for connections */

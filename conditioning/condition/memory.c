@@ -32,7 +32,11 @@ bool memory_put(const struct seccomp_notif *call, uint64_t to, const void *from,
 bool memory_put_sized(const struct seccomp_notif *call, uint64_t to, uint64_t length,
                       const void *from, unsigned size) {
     unsigned room;
-    return memory_get(call, length, &room, sizeof room) &&
-           memory_put(call, to, from, room < size ? room : size) &&
-           memory_put(call, length, &size, sizeof size);
+    if (!memory_get(call, length, &room, sizeof room))
+        return false;
+    size_t cut = room < size ? room : size;
+    struct iovec local[2] = {{(void *)(uintptr_t)from, cut}, {&size, sizeof size}};
+    struct iovec remote[2] = {{(void *)(uintptr_t)to, cut},
+                              {(void *)(uintptr_t)length, sizeof size}};
+    return moved(process_vm_writev((pid_t)call->pid, local, 2, remote, 2, 0), cut + sizeof size);
 }

@@ -1,6 +1,6 @@
 /* Tails. A tail is the end of a chain of filters, from which cc-condition receives the connections
- * of a gate (gate.c). It acknowledges a connection when it receives it, and the gate keeps the
- * connection until a process of the server has it.
+ * of a gate (gate.c). The gate keeps a connection until a process of the server has it. Like a
+ * filter, a tail does not acknowledge what it receives (../README.md).
  *
  * If cc-chain dies, its filters finish what they hold and a new chain listens on the same socket: a
  * gate then has two tails for a while.
@@ -19,19 +19,19 @@ struct tail {
     unsigned owed;  /* connections that were asked for and have not arrived */
     unsigned freed; /* connections to ask for with the next message */
     size_t queued;  /* connections in the gate */
+    bool crowded;   /* there were too few descriptors for the next connection */
     bool leaving;   /* cc-chain of this chain has died; its filters finish */
     struct tail *next;
 };
 
 static struct tail *tails;
+static int highest; /* of the descriptors that were received */
 static int chain_socket = -1;
 long tail_ready = 8;
 
-/* Asks for connections and acknowledges received ones. */
-static void answer(struct tail *tail, unsigned taken, unsigned returned) {
+/* Asks for as many connections as were delivered. */
+static void ask_for_more(struct tail *tail) {
     struct cc__head head = cc__head_of(CC__TAKE);
-    head.taken = taken;
-    head.returned = returned;
     head.demand = tail->freed;
     if (tail->link != -1 && cc__send(tail->link, &head, NULL, 0, NULL, 0, 0) == 0) {
         tail->owed += tail->freed;
@@ -45,7 +45,8 @@ static void attach(struct tail *tail) {
     int pair[2];
     if (cc__pair(pair) != 0)
         return;
-    int error = cc__send(tail->hop, &head, NULL, 0, &pair[1], 1, MSG_DONTWAIT);
+    int fds[2] = {pair[1], pair[0]};
+    int error = cc__send(tail->hop, &head, NULL, 0, fds, 2, MSG_DONTWAIT);
     close(pair[1]);
     if (error != 0) {
         close(pair[0]);
@@ -55,7 +56,7 @@ static void attach(struct tail *tail) {
     tail->owed = 0;
     size_t ready = (size_t)tail_ready;
     tail->freed = (unsigned)(ready > tail->queued ? ready - tail->queued : 0);
-    answer(tail, 0, 0);
+    ask_for_more(tail);
 }
 
 static void end_link(struct tail *tail) {
@@ -122,41 +123,46 @@ void tail_delivered(struct tail *tail) {
     tail->queued--;
     tail->freed++;
     if (tail->owed == 0)
-        answer(tail, 0, 0);
+        ask_for_more(tail);
+}
+
+/* Puts what was received into the gate. */
+static void put(struct tail *tail, const struct cc__message *message) {
+    for (int i = 0; i < message->count; i++)
+        highest = message->fds[i] > highest ? message->fds[i] : highest;
+    if (message->head.type != CC__BUNDLE) {
+        cc__close_all(message->fds, message->count);
+        return;
+    }
+    struct cc__address from = {.family = message->head.family, .port = message->head.port};
+    memcpy(from.bytes, message->head.address, sizeof from.bytes);
+    int leases = message->head.leases;
+    follow(message->fds[0], message->fds + 1, leases);
+    cc__close_all(message->fds + 1 + leases, message->count - 1 - leases);
+    gate_put(tail->gate, message->fds[0], &from, tail);
+    tail->queued++;
+    tail->owed -= tail->owed > 0;
 }
 
 /* Receives what the last filter has sent. */
 static void receive(struct tail *tail) {
-    char bytes[CC__INLINE];
-    unsigned taken = 0, returned = 0;
-    int got = 1;
-    while (got == 1 && !gate_full(tail->gate)) {
-        struct cc__message message = {.bytes = bytes};
-        got = cc__receive(tail->link, &message, MSG_DONTWAIT);
-        if (got == -EMFILE) {
-            returned++;
-            break;
-        }
-        if (got != 1)
-            break;
-        tail->owed -= tail->owed > 0;
-        taken++;
-        if (message.head.type != CC__BUNDLE) {
-            cc__close_all(message.fds, message.count);
-            continue;
-        }
-        struct cc__address from = {.family = message.head.family, .port = message.head.port};
-        memcpy(from.bytes, message.head.address, sizeof from.bytes);
-        int leases = message.head.leases;
-        follow(message.fds[0], message.fds + 1, leases);
-        cc__close_all(message.fds + 1 + leases, message.count - 1 - leases);
-        gate_put(tail->gate, message.fds[0], &from, tail);
-        tail->queued++;
+    struct cc__message messages[CC__BATCH];
+    size_t room = gate_room(tail->gate);
+    int most = cc__fitting(highest);
+    if (room < (size_t)most)
+        most = (int)room;
+    for (int i = 0; i < most; i++)
+        messages[i].bytes = NULL; /* the server reads the request */
+    int count = most > 0 ? cc__receive_many(tail->link, messages, most) : -EMFILE;
+    bool over = count < 0 && count != -EAGAIN && count != -EMFILE;
+    tail->crowded = count == -EMFILE;
+    for (int i = 0; i < count && !over; i++) {
+        over = messages[i].got == 0;
+        if (messages[i].got == 1)
+            put(tail, &messages[i]);
     }
-    if (taken + returned > 0)
-        answer(tail, taken, returned);
     gate_serve(tail->gate);
-    if (got == 0 || (got < 0 && got != -EAGAIN && got != -EMFILE && got != -EINTR))
+    if (over)
         end_link(tail);
 }
 
@@ -170,8 +176,10 @@ size_t tail_count(void) {
 bool tail_polls(struct pollfd *polls) {
     bool again = false;
     for (struct tail *tail = tails; tail != NULL; tail = tail->next) {
-        again |= tail->link == -1 && !tail->leaving;
-        *polls++ = (struct pollfd){gate_full(tail->gate) ? -1 : tail->link, POLLIN, 0};
+        again |= (tail->link == -1 && !tail->leaving) || tail->crowded;
+        bool full = gate_room(tail->gate) == 0 || tail->crowded;
+        *polls++ = (struct pollfd){full ? -1 : tail->link, POLLIN, 0};
+        tail->crowded = false; /* it is tried again after the next event */
     }
     return again;
 }

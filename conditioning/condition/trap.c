@@ -128,10 +128,7 @@ void trap_answer(uint64_t id, int error) {
 
 int trap_give(const struct seccomp_notif *call, int fd) {
     uint64_t flags = call->data.nr == SYS_accept4 ? call->data.args[3] : 0;
-    int have = fcntl(fd, F_GETFL);
-    int want = flags & SOCK_NONBLOCK ? have | O_NONBLOCK : have & ~O_NONBLOCK;
-    if (want != have)
-        fcntl(fd, F_SETFL, want);
+    fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? O_NONBLOCK : 0);
     struct seccomp_notif_addfd add = {.id = call->id,
                                       .flags = SECCOMP_ADDFD_FLAG_SEND,
                                       .srcfd = (uint32_t)fd,

@@ -90,7 +90,7 @@ static void on_signal(int signals, bool *stop) {
 static bool step(int signals, bool *stop, bool clients) {
     struct pollfd polls[2 + MOST_SEEN] = {{trap_fd, POLLIN, 0}, {signals, POLLIN, 0}};
     for (size_t i = 0; i < seen_count; i++) {
-        bool wanted = clients && seen[i].gate != NULL && !gate_full(seen[i].gate);
+        bool wanted = clients && seen[i].gate != NULL && gate_room(seen[i].gate) > 0;
         polls[2 + i] = (struct pollfd){wanted ? gate_real(seen[i].gate) : -1, POLLIN, 0};
     }
     size_t had = seen_count;

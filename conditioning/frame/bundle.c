@@ -11,7 +11,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+int ccf__highest;
 static struct ccf_bundle *oldest, *youngest;
+
+void ccf__seen(int fd) {
+    if (fd > ccf__highest)
+        ccf__highest = fd;
+}
 
 static struct ccf_bundle *make(void) {
     size_t own = (sizeof(struct ccf_bundle) + 15) & ~(size_t)15;
@@ -27,6 +33,7 @@ struct ccf_bundle *ccf__new(int fd) {
     struct ccf_bundle *bundle = make();
     if (bundle == NULL)
         return NULL;
+    ccf__seen(fd);
     bundle->fd = fd;
     bundle->born = ccf_now();
     return bundle;
@@ -44,6 +51,8 @@ struct ccf_bundle *ccf__from(const struct cc__message *message) {
     }
     if (inside)
         memcpy(bundle->bytes, message->bytes, head->length);
+    for (int i = 0; i < message->count; i++)
+        ccf__seen(message->fds[i]);
     bundle->fd = message->fds[0];
     bundle->leases = head->leases;
     memcpy(bundle->lease, message->fds + 1, head->leases * sizeof(int));
@@ -121,6 +130,7 @@ struct ccf_bundle *ccf_copy(const struct ccf_bundle *bundle) {
         free(copy);
         return NULL;
     }
+    ccf__seen(copy->fd);
     copy->from = bundle->from;
     copy->born = bundle->born;
     /* Leases of filters in front belong to every request of the connection. */
@@ -130,7 +140,7 @@ struct ccf_bundle *ccf_copy(const struct ccf_bundle *bundle) {
             ccf__free(copy);
             return NULL;
         }
-        copy->leases++;
+        ccf__seen(copy->lease[copy->leases++]);
     }
     ccf__hold(copy);
     return copy;
@@ -199,6 +209,7 @@ void ccf_package(struct ccf_bundle *bundle, char *bytes, int memfd, uint32_t len
     free(bundle->bytes);
     if (bundle->memfd != -1)
         close(bundle->memfd);
+    ccf__seen(memfd);
     bundle->bytes = bytes;
     bundle->memfd = memfd;
     bundle->length = length;

@@ -16,6 +16,7 @@ enum { RETRY = 10 }; /* ms until the system may accept more descriptors in fligh
 
 struct link {
     struct ccf_watch watch;
+    struct ccf__twin *twin;      /* of a process that does not acknowledge; or NULL */
     struct ccf_list sent;        /* not yet acknowledged, in the order of sending */
     size_t demand;               /* connections that it has asked for and that were not sent */
     bool willing;                /* in the list of links that want a connection and can take one */
@@ -28,7 +29,6 @@ static struct ccf_watch hop = {.fd = CCF__OUT};
 static struct ccf_watch elsewhere = {.fd = -1};
 static struct link *links;
 static struct link *willing, *willing_last;
-static struct ccf_list ready; /* passed by the filter, or returned because they were not taken */
 static size_t wanted;         /* the sum of all `demand` */
 static size_t unacknowledged; /* connections in all `sent` */
 static bool leaving, elsewhere_full;
@@ -50,27 +50,14 @@ static void set_willing(struct link *link) {
     }
 }
 
-/* Puts a bundle at the front of `ready`: its process did not take it. */
-static void again(struct ccf_bundle *bundle) {
-    if (!bundle->held)
-        ccf__hold(bundle);
-    bundle->prev = NULL;
-    bundle->next = ready.first;
-    *(ready.first != NULL ? &ready.first->prev : &ready.last) = bundle;
-    ready.first = bundle;
-    ready.count++;
-}
-
 static void end_link(struct link *link) {
     wanted -= link->demand;
     link->demand = 0;
     set_willing(link);
-    while (link->sent.last != NULL) {
-        struct ccf_bundle *bundle = link->sent.last;
-        ccf_take(&link->sent, bundle);
-        unacknowledged--;
-        again(bundle);
-    }
+    unacknowledged -= link->sent.count;
+    ccf__all_again(&link->sent);
+    if (link->twin != NULL)
+        ccf__died(link->twin);
     *(link->prev != NULL ? &link->prev->next : &links) = link->next;
     if (link->next != NULL)
         link->next->prev = link->prev;
@@ -87,7 +74,7 @@ static void on_take(struct link *link, const struct cc__head *head) {
     }
     for (uint32_t i = 0; i < head->returned && link->sent.first != NULL; i++) {
         unacknowledged--;
-        again(ccf_pop(&link->sent));
+        ccf__again(ccf_pop(&link->sent));
     }
     link->demand += head->demand;
     wanted += head->demand;
@@ -101,27 +88,32 @@ static void on_link(struct ccf_watch *watch, uint32_t events) {
         ccf_watch_change(watch, EPOLLIN);
         set_willing(link);
     }
-    for (int i = 0; i < 16; i++) {
-        struct cc__message message = {.bytes = NULL};
-        int got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
-        if (got == -EAGAIN)
-            break;
-        if (got == 1 && message.head.type == CC__TAKE) {
-            on_take(link, &message.head);
-        } else if (got == 1) {
-            cc__close_all(message.fds, message.count);
-        } else if (got != -EPROTO && got != -EMFILE && got != -EINTR) {
-            end_link(link);
-            return;
-        }
+    struct cc__message messages[CC__BATCH];
+    for (int i = 0; i < CC__BATCH; i++)
+        messages[i].bytes = NULL;
+    int count = cc__receive_many(watch->fd, messages, CC__BATCH);
+    bool over = count < 0 && count != -EAGAIN;
+    for (int i = 0; i < count && !over; i++) {
+        if (messages[i].got == 1 && messages[i].head.type == CC__TAKE)
+            on_take(link, &messages[i].head);
+        else if (messages[i].got == 1)
+            cc__close_all(messages[i].fds, messages[i].count);
+        over = messages[i].got == 0;
+    }
+    if (over) {
+        end_link(link);
+        return;
     }
     if (leaving && link->sent.first == NULL)
         end_link(link);
 }
 
-static void new_link(int fd) {
+/* twin: a copy of its other end, or -1. */
+static void new_link(int fd, int twin) {
     struct link *link = calloc(1, sizeof *link);
-    if (link != NULL) {
+    if (link != NULL && twin != -1)
+        link->twin = ccf__twin_new(twin);
+    if (link != NULL && (twin == -1 || link->twin != NULL)) {
         link->watch = (struct ccf_watch){.fd = fd, .call = on_link};
         if (ccf_watch_add(&link->watch, EPOLLIN)) {
             link->next = links;
@@ -131,8 +123,22 @@ static void new_link(int fd) {
             return;
         }
     }
+    /* The process at its other end announces another link. */
+    if (twin != -1)
+        close(twin);
+    close(fd);
+    if (link != NULL)
+        free(link->twin);
     free(link);
-    close(fd); /* the process at its other end announces another link */
+}
+
+/* A filter is the only process behind its hop: if it announces a link, earlier ones have ended. */
+static void end_twins(void) {
+    for (struct link *link = links, *after; link != NULL; link = after) {
+        after = link->next;
+        if (link->twin != NULL)
+            end_link(link);
+    }
 }
 
 static void on_hop(struct ccf_watch *watch, uint32_t events) {
@@ -141,13 +147,15 @@ static void on_hop(struct ccf_watch *watch, uint32_t events) {
     (void)events;
     int got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
     if (got == 1 && message.head.type == CC__ATTACH) {
-        new_link(message.fds[0]);
+        if (message.count == 2)
+            end_twins();
+        new_link(message.fds[0], message.count == 2 ? message.fds[1] : -1);
     } else if (got == 1 && message.head.type == CC__BUNDLE) {
         /* A bundle that the filter which this one replaces had passed but not yet sent. */
         struct ccf_bundle *bundle = ccf__from(&message);
         if (bundle != NULL) {
             ccf__hold(bundle);
-            ccf_push(&ready, bundle);
+            ccf_pass(bundle);
         } else {
             cc__close_all(message.fds, message.count);
         }
@@ -163,15 +171,19 @@ static bool send_to(struct link *link, struct ccf_bundle *bundle) {
     int error = ccf__send(link->watch.fd, bundle);
     if (error == 0) {
         ccf__release(bundle);
-        ccf_push(&link->sent, bundle);
-        unacknowledged++;
         ccf__count->passed++;
+        if (link->twin != NULL) {
+            ccf__free(bundle);
+        } else {
+            ccf_push(&link->sent, bundle);
+            unacknowledged++;
+        }
         link->demand--;
         wanted--;
         set_willing(link);
         return true;
     }
-    again(bundle);
+    ccf__again(bundle);
     if (error == -EAGAIN) {
         link->blocked = true;
         ccf_watch_change(&link->watch, EPOLLIN | EPOLLOUT);
@@ -203,28 +215,21 @@ static bool send_elsewhere(struct ccf_bundle *bundle) {
         return true;
     }
     if (error == -EAGAIN && ccf_watch_add(&elsewhere, EPOLLOUT)) {
-        again(bundle);
+        ccf__again(bundle);
         elsewhere_full = true;
     } else if (error == -EPIPE || error == -ECONNRESET) {
         ccf_refuse(bundle, "nobody", NULL);
     } else {
-        again(bundle);
+        ccf__again(bundle);
         ccf_timer_set(&retry, ccf_now() + RETRY);
     }
     return false;
 }
 
-static struct ccf_bundle *next(void) {
-    struct ccf_bundle *bundle = ccf_pop(&ready);
-    if (bundle == NULL && (ccf__filter->traits & CCF_CHOOSES))
-        bundle = ccf__filter->choose();
-    return bundle;
-}
-
 void ccf__down_update(void) {
     bool more = retry.place == 0;
     while (more && !elsewhere_full && (leaving ? elsewhere.fd != -1 : willing != NULL)) {
-        struct ccf_bundle *bundle = next();
+        struct ccf_bundle *bundle = ccf__next();
         if (bundle == NULL)
             break;
         more = leaving ? send_elsewhere(bundle) : send_to(willing, bundle);
@@ -245,10 +250,6 @@ size_t ccf__down_wanted(void) {
     return leaving ? 1 : wanted;
 }
 
-size_t ccf__down_ready(void) {
-    return ready.count;
-}
-
 void ccf__down_leave(int fd) {
     if (leaving) {
         close(fd);
@@ -265,9 +266,5 @@ void ccf__down_leave(int fd) {
 }
 
 bool ccf__down_idle(void) {
-    return unacknowledged == 0 && ready.count == 0;
-}
-
-void ccf_pass(struct ccf_bundle *bundle) {
-    ccf_push(&ready, bundle);
+    return unacknowledged == 0 && ccf__down_ready() == 0;
 }

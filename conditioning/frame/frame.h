@@ -21,6 +21,20 @@ void ccf__hold(struct ccf_bundle *bundle);
 void ccf__release(struct ccf_bundle *bundle); /* it is held no more */
 void ccf__free(struct ccf_bundle *bundle);    /* closes its descriptors */
 
+extern int ccf__highest; /* of the descriptors of bundles so far */
+void ccf__seen(int fd);  /* a bundle or its filter has it */
+
+/* inbox.c: links without acknowledgements, which filters have among each other. */
+/* The next bundle. Returns 1; 0 at the end of the link; -EAGAIN: the loop says when there are more;
+ * -ENOMEM: there is no room for it now, it waits. */
+int ccf__receive(int link, struct ccf_bundle **bundle);
+struct ccf__twin *ccf__twin_new(int fd); /* a copy of the receiver's end; NULL: no memory */
+void ccf__twin_free(struct ccf__twin *twin);
+void ccf__twin_died(struct ccf__twin *twin); /* its receiver: what it has not received is left */
+/* Appends to the list what dead receivers have left. Returns false if there is more, but no room
+ * for it now. */
+bool ccf__take_back(struct ccf_list *list);
+
 /* loop.c */
 bool ccf__loop_start(void);
 void ccf__loop(void);       /* returns when the chain has ended and nothing is held */
@@ -37,10 +51,16 @@ bool ccf__up_ended(void);
 bool ccf__down_start(void);
 void ccf__down_update(void);         /* serves the readers that asked */
 size_t ccf__down_wanted(void);       /* connections asked for and not yet sent */
-size_t ccf__down_ready(void);        /* passed by the filter and not yet sent */
 void ccf__down_leave(int elsewhere); /* another filter takes over: closes links, sends what is left
                                         to `elsewhere`, which it owns */
 bool ccf__down_idle(void);           /* nothing is left here */
+
+/* ready.c: what can be sent. ccf_pass appends to it. */
+void ccf__again(struct ccf_bundle *bundle); /* its process did not take it: it is next */
+void ccf__all_again(struct ccf_list *list); /* the same with a list, which is empty then */
+void ccf__died(struct ccf__twin *twin);     /* its receiver; what that has left can be sent */
+struct ccf_bundle *ccf__next(void);         /* takes the next one out; NULL: there is none now */
+size_t ccf__down_ready(void);               /* passed by the filter and not yet sent */
 
 /* control.c */
 bool ccf__control_start(void);

@@ -11,6 +11,8 @@ int ccf_lease(struct ccf_bundle *bundle) {
     int ends[2];
     if (bundle->leases == CCF_MAX_LEASES || pipe2(ends, O_CLOEXEC | O_NONBLOCK) == -1)
         return -1;
+    ccf__seen(ends[0]);
+    ccf__seen(ends[1]);
     bundle->lease[bundle->leases++] = ends[1];
     return ends[0];
 }

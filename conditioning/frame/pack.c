@@ -71,13 +71,20 @@ static bool spill(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     return true;
 }
 
-static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack) {
+/* fresh: the request is in `look`, as it was just looked at. */
+static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack, bool fresh) {
     uint32_t length = pack->spilled + (uint32_t)pack->frame.fed;
     if (peeks && length > CC__INLINE)
         length = CC__INLINE; /* the filters behind this one see its start */
     bool large = pack->memfd != -1 || length > CC__INLINE;
     char *bytes = large ? NULL : malloc(length);
-    bool good = large ? spill(bundle, pack) : bytes != NULL && take(bundle->fd, bytes, length);
+    bool good = bytes != NULL;
+    if (large)
+        good = spill(bundle, pack);
+    else if (good && fresh && peeks)
+        memcpy(bytes, look, length);
+    else if (good)
+        good = take(bundle->fd, bytes, length);
     if (!good) {
         free(bytes);
         ccf_pack_end(bundle, "no memory", packing->framer->crowded);
@@ -97,7 +104,7 @@ static void set_timer(struct ccf_pack *pack, long wait) {
 static void ended(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     bool (*end)(struct ccf_frame * frame) = packing->framer->end;
     if (pack->begun && end != NULL && end(&pack->frame))
-        whole(bundle, pack);
+        whole(bundle, pack, false);
     else /* A connection on which nothing was sent is ended without being counted as refused. */
         ccf_pack_end(bundle, pack->begun ? "aborted" : NULL, NULL);
 }
@@ -126,7 +133,7 @@ static bool check(struct ccf_bundle *bundle) {
             return true;
         enum ccf_need need = packing->framer->feed(&pack->frame, look, (size_t)n);
         if (need == CCF_WHOLE) {
-            whole(bundle, pack);
+            whole(bundle, pack, true);
             return false;
         }
         if (need == CCF_BAD) {
@@ -139,7 +146,7 @@ static bool check(struct ccf_bundle *bundle) {
                  MSG_DONTWAIT | MSG_NOSIGNAL);
         }
         if (peeks && pack->frame.body && (size_t)n >= CC__INLINE / 2) {
-            whole(bundle, pack);
+            whole(bundle, pack, true);
             return false;
         }
         /* A long request fills the socket's buffer, so its client can only go on if bytes are taken

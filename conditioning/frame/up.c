@@ -1,9 +1,8 @@
 /* Where a filter's connections come from: a listening socket, or a link to the filter in front.
  *
- * The filter in front keeps a connection until this filter has acknowledged it. This filter
- * acknowledges a connection before it looks at it. So an acknowledged connection is never sent
- * again, and one that was not acknowledged has had no effect. Must not know: what a filter decides.
- */
+ * The filter in front has a copy of the socket from which this filter receives. If this filter
+ * dies, that one takes back what is in the socket. So no connection has to be acknowledged, which
+ * would wake the filter in front for each one. Must not know: what a filter decides. */
 #define _GNU_SOURCE
 #include "frame.h"
 
@@ -16,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    TAKE = 32,     /* connections acknowledged by one message */
+    TAKE = 32,     /* connections accepted before others are passed on */
     AHEAD = 16,    /* connections that a filter prepares before the next process asks for them */
     RESERVE = 256, /* descriptors that are not for connections */
     RETRY = 50,    /* ms until descriptors or room may be free again */
@@ -28,6 +27,7 @@ static struct ccf_watch link_watch = {.fd = -1};
 static bool listening, strict, armed, stopped, ended;
 static bool kept;              /* it was replaced, and its clients may go on */
 static struct ccf_timer retry; /* set while nothing is asked for */
+static bool waits;             /* a connection waits at the link until then */
 static size_t owed;            /* connections that were asked for and have not arrived */
 static size_t limit;
 
@@ -47,8 +47,12 @@ static size_t space(void) {
     return ccf__filter->shed != NULL && held < most + OVER ? 1 : 0;
 }
 
+static void on_link(struct ccf_watch *watch, uint32_t events);
+
 static void wake(struct ccf_timer *timer) {
     (void)timer; /* after each timer the loop calls ccf__up_update, which asks again */
+    if (waits)
+        on_link(&link_watch, 0);
 }
 
 static void pause_a_little(void) {
@@ -104,15 +108,14 @@ static void end(void) {
     stop();
 }
 
-static void on_link(struct ccf_watch *watch, uint32_t events);
-
 /* Announces a new link to the filter in front. */
 static void attach(void) {
     struct cc__head head = cc__head_of(CC__ATTACH);
     int pair[2];
     int error = cc__pair(pair);
     if (error == 0) {
-        error = cc__send(CCF__IN, &head, NULL, 0, &pair[1], 1, MSG_DONTWAIT);
+        int fds[2] = {pair[1], pair[0]};
+        error = cc__send(CCF__IN, &head, NULL, 0, fds, 2, MSG_DONTWAIT);
         close(pair[1]);
         if (error != 0)
             close(pair[0]);
@@ -135,45 +138,24 @@ static void detach(void) {
     link_watch.fd = -1;
 }
 
+/* Waits until there is room for the connection that is next at the link. */
+static void set_waits(bool on) {
+    if (on && !waits)
+        ccf_watch_remove(&link_watch);
+    waits = on || (waits && !ccf_watch_add(&link_watch, EPOLLIN));
+    if (waits)
+        pause_a_little();
+}
+
 static void on_link(struct ccf_watch *watch, uint32_t events) {
-    struct ccf_bundle *batch[TAKE];
-    char bytes[CC__INLINE];
-    struct cc__head answer = cc__head_of(CC__TAKE);
-    size_t count = 0;
-    int got = 1;
+    struct ccf_bundle *bundle;
+    int got;
     (void)events;
-    while (count < TAKE && got != 0 && got != -EAGAIN) {
-        struct cc__message message = {.bytes = bytes};
-        got = cc__receive(watch->fd, &message, MSG_DONTWAIT);
-        if (got == -EMFILE) {
-            answer.returned++;
-            owed -= owed > 0;
-            pause_a_little();
-            break;
-        }
-        if (got == -EPROTO || (got == 1 && message.head.type != CC__BUNDLE)) {
-            cc__close_all(message.fds, message.count);
-            answer.taken++;
-        } else if (got == 1) {
-            batch[count] = ccf__from(&message);
-            if (batch[count] == NULL) {
-                cc__close_all(message.fds, message.count);
-                answer.returned++;
-                pause_a_little();
-                owed -= owed > 0;
-                break;
-            }
-            count++;
-            answer.taken++;
-            owed -= owed > 0;
-        } else if (got < 0 && got != -EAGAIN) {
-            got = 0;
-        }
+    while ((got = ccf__receive(watch->fd, &bundle)) == 1) {
+        owed -= owed > 0;
+        arrive(bundle);
     }
-    if (answer.taken + answer.returned > 0)
-        cc__send(watch->fd, &answer, NULL, 0, NULL, 0, 0);
-    for (size_t i = 0; i < count; i++)
-        arrive(batch[i]);
+    set_waits(got == -ENOMEM);
     if (got == 0) {
         detach();
         attach();
@@ -224,6 +206,9 @@ void ccf__up_update(void) {
     size_t room = space();
     size_t more = room > owed ? room - owed : 0;
     if (more == 0 || more < owed || link_watch.fd == -1)
+        return;
+    /* While some are ready it asks for several at a time. */
+    if (!strict && more < AHEAD / 2 && owed + ccf__down_ready() > ccf__down_wanted())
         return;
     struct cc__head head = cc__head_of(CC__TAKE);
     head.demand = (uint32_t)more;

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -58,7 +59,7 @@ int cc__valid(const struct cc__head *head, size_t size, int fds) {
             return tail == 0 && head->length <= CC__REQUEST_MAX;
         return head->length <= CC__INLINE && tail == head->length;
     case CC__ATTACH:
-        return tail == 0 && fds == 1;
+        return tail == 0 && (fds == 1 || fds == 2);
     case CC__GATE:
         return tail == 0 && fds == 2;
     case CC__LISTEN:
@@ -121,33 +122,35 @@ static int collect(struct msghdr *msg, int *fds) {
     return count;
 }
 
-int cc__receive(int fd, struct cc__message *message, int flags) {
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(sizeof(int) * CC__FDS)];
-    } control;
-    struct iovec iov[2] = {{&message->head, sizeof message->head}, {message->bytes, CC__INLINE}};
-    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = message->bytes != NULL ? 2 : 1};
-    ssize_t size;
-    do {
-        msg.msg_control = control.space;
-        msg.msg_controllen = sizeof control.space;
-        size = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
-    } while (size == -1 && errno == ECONNRESET);
+/* Where a message is received. */
+struct place {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * CC__FDS)];
+    struct iovec iov[2];
+};
+
+static void prepare(struct msghdr *msg, struct place *place, struct cc__message *message) {
+    place->iov[0] = (struct iovec){&message->head, sizeof message->head};
+    place->iov[1] = (struct iovec){message->bytes, CC__INLINE};
+    *msg = (struct msghdr){.msg_iov = place->iov,
+                           .msg_iovlen = message->bytes != NULL ? 2 : 1,
+                           .msg_control = place->control,
+                           .msg_controllen = sizeof place->control};
+}
+
+/* Judges a message of `size` bytes that was received. Returns as cc__receive. */
+static int judge(struct msghdr *msg, size_t size, struct cc__message *message) {
     message->count = 0;
-    if (size == -1)
-        return -errno;
     if (size == 0)
         return 0;
-    message->count = collect(&msg, message->fds);
+    message->count = collect(msg, message->fds);
     int bad = 0;
     /* Without room for a request, only the head of a bundle arrives. */
-    bool dropped = message->bytes == NULL && (size_t)size == sizeof message->head &&
-                   message->head.type == CC__BUNDLE && (msg.msg_flags & MSG_TRUNC);
-    size_t whole = (size_t)size + (dropped ? message->head.length : 0);
-    if (msg.msg_flags & MSG_CTRUNC)
+    bool dropped = message->bytes == NULL && size == sizeof message->head &&
+                   message->head.type == CC__BUNDLE && (msg->msg_flags & MSG_TRUNC);
+    size_t whole = size + (dropped ? message->head.length : 0);
+    if (msg->msg_flags & MSG_CTRUNC)
         bad = -EMFILE;
-    else if (((msg.msg_flags & MSG_TRUNC) && !dropped) ||
+    else if (((msg->msg_flags & MSG_TRUNC) && !dropped) ||
              !cc__valid(&message->head, whole, message->count))
         bad = -EPROTO;
     if (bad != 0) {
@@ -156,6 +159,49 @@ int cc__receive(int fd, struct cc__message *message, int flags) {
         return bad;
     }
     return 1;
+}
+
+int cc__receive(int fd, struct cc__message *message, int flags) {
+    struct place place;
+    struct msghdr msg;
+    ssize_t size;
+    do {
+        prepare(&msg, &place, message);
+        size = recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+    } while (size == -1 && errno == ECONNRESET);
+    message->count = 0;
+    return size == -1 ? -errno : judge(&msg, (size_t)size, message);
+}
+
+int cc__receive_many(int fd, struct cc__message *messages, int most) {
+    struct place places[CC__BATCH];
+    struct mmsghdr msgs[CC__BATCH];
+    int count;
+    do {
+        for (int i = 0; i < most; i++)
+            prepare(&msgs[i].msg_hdr, &places[i], &messages[i]);
+        count = recvmmsg(fd, msgs, (unsigned)most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
+    } while (count == -1 && errno == ECONNRESET);
+    for (int i = 0; i < count; i++)
+        messages[i].got = judge(&msgs[i].msg_hdr, msgs[i].msg_len, &messages[i]);
+    return count == -1 ? -errno : count;
+}
+
+/* A new descriptor has the lowest number that is free: if that number has never been high, all high
+ * ones are free, but for some that the program has opened by itself. */
+int cc__fitting(int highest) {
+    enum { SPARE = 128 };
+    static long limit;
+    struct rlimit files = {0};
+    int fds[CC__FDS], count = 0;
+    if (limit == 0 && getrlimit(RLIMIT_NOFILE, &files) == 0)
+        limit = files.rlim_cur < INT32_MAX ? (long)files.rlim_cur : INT32_MAX;
+    if (highest + CC__BATCH * CC__FDS + SPARE < limit)
+        return CC__BATCH;
+    while (count < CC__FDS && (fds[count] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) != -1)
+        count++;
+    cc__close_all(fds, count);
+    return count == CC__FDS;
 }
 
 struct cc__address cc__address_of(const struct sockaddr_storage *from) {

@@ -14,11 +14,14 @@
 #define CC__LEASES 4                 /* leases of one connection */
 #define CC__FDS (CC__LEASES + 2)     /* descriptors of one message */
 #define CC__BUFFER (4u * CC__INLINE) /* what a link can hold */
+#define CC__BATCH 8                  /* messages received by one call */
 #define CC__REQUEST_MAX 0x7fffffffu  /* longest request */
 
 enum cc__type {
-    CC__ATTACH = 1, /* downstream, over a hop: a new link; descriptor: the filter's end */
-    CC__TAKE,       /* downstream, over a link: `demand` more, `taken` received, `returned` not */
+    CC__ATTACH = 1, /* downstream, over a hop: a new link; descriptors: the sender's end and, if the
+                       receiver does not acknowledge, a copy of its own end */
+    CC__TAKE,       /* downstream, over a link: `demand` more; if the receiver acknowledges, `taken`
+                       received and `returned` not */
     CC__BUNDLE,     /* upstream, over a link: a connection, its leases, its request */
     CC__LISTEN,     /* server to chain: descriptors: listening socket, both ends of a hop */
     CC__REPLY,      /* chain to server: `demand` is an errno, or 0 */
@@ -60,6 +63,7 @@ struct cc__message {
     struct cc__head head;
     int fds[CC__FDS];
     int count;   /* of fds; the receiver owns them */
+    int got;     /* cc__receive_many: what cc__receive would have returned */
     char *bytes; /* where the caller wants the request, CC__INLINE bytes; NULL: it is dropped */
 };
 
@@ -77,6 +81,14 @@ int cc__send(int fd, const struct cc__head *head, const void *bytes, size_t leng
  * but no descriptor was free. -EPROTO: it was malformed; its descriptors are closed.
  * A reset is no end: messages that were sent before it are still delivered. */
 int cc__receive(int fd, struct cc__message *message, int flags);
+
+/* Receives up to `most` messages, CC__BATCH at most, without waiting. Returns how many there were,
+ * the end of the stream among them, or -errno. If there were fewer, the socket is empty. */
+int cc__receive_many(int fd, struct cc__message *messages, int most);
+
+/* How many messages, CC__BATCH at most, can be received without a lack of descriptors. `highest`:
+ * the highest one of those that were received so far. */
+int cc__fitting(int highest);
 
 /* Makes a link: close-on-exec, with buffers that hold the longest message. Returns 0 or -errno. */
 int cc__pair(int fds[2]);

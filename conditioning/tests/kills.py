@@ -3,11 +3,12 @@
 import collections
 import os
 import random
+import resource
 import signal
 import threading
 import time
 from chains import _alive
-from support import Chain, Client, children, expect, once, until
+from support import Chain, Client, children, descriptors, expect, once, until
 
 SEED = int(os.environ.get('CC_TEST_SEED', '1'))
 
@@ -116,6 +117,43 @@ def undelivered_again():
         expect(len(chain.requests()) == 1 + len(workers), f'twice: {chain.requests()}')
 
 
+def unread_again():
+    """What is unread in the socket of a filter that dies goes to the next one, once, and no descriptor is left."""
+    with Chain(['request', 'pass'], 'prefork') as chain:
+        expect(once(chain.port)[0] == 200, 'it does not serve')
+        request = chain.filters()['request'][0]
+        until(lambda: chain.metrics()['passed', 'pass'] == 1, 'not passed')
+        before = descriptors(request)
+        for number in range(3):
+            victim = until(lambda: chain.filters().get('pass'), 'it is not restarted')[0]
+            expect(once(chain.port, f'/once{number}')[0] == 200, 'it does not serve')
+            os.kill(victim, signal.SIGSTOP)
+            passed = chain.metrics()['passed', 'request']
+            clients = [chain.client().get(f'/{number}-{i}') for i in range(8)]
+            until(lambda: chain.metrics()['passed', 'request'] >= passed + 8, 'not passed')
+            os.kill(victim, signal.SIGKILL)
+            expect([c.answer()[0] for c in clients] == [200] * 8, 'lost')
+        expect(len(set(chain.requests())) == len(chain.requests()) == 1 + 3 * 9, f'{chain.requests()}')
+        until(lambda: descriptors(request) <= before, f'{descriptors(request)} descriptors, not {before}')
+
+
+def few_descriptors():
+    """A filter that has too few descriptors for what waits loses nothing of it."""
+    with Chain(['request', 'slowread,of=1000', 'pass'], 'loop') as chain:
+        expect(once(chain.port)[0] == 200, 'it does not serve')
+        old = chain.filters()['pass'][0]
+        resource.prlimit(chain.process.pid, resource.RLIMIT_NOFILE, (34, 34))
+        os.kill(old, signal.SIGKILL)
+        new = until(lambda: [p for p in chain.filters().get('pass', []) if p != old], 'it is not restarted')[0]
+        first = chain.client().get('/hold')
+        until(lambda: '/hold' in chain.requests(), 'not begun')
+        clients = [chain.client().get(f'/{i}') for i in range(40)]
+        until(lambda: chain.metrics()['passed', 'slowread'] > 1 + 12, 'not passed')
+        expect([c.answer()[0] for c in [first, *clients]] == [200] * 41, 'lost')
+        expect(len(chain.requests()) == 42, f'twice: {chain.requests()}')
+        expect(chain.filters()['pass'] == [new], 'it has died')
+
+
 def passed_before_death():
     """What a filter passed on before it died is served."""
     with Chain(['request', 'pass'], 'loop') as chain:
@@ -159,4 +197,4 @@ def broken_filter():
         expect(once(chain.port)[0] == 200, 'it does not recover')
 
 
-TESTS = [filters_die, children_die, undelivered_again, passed_before_death, chain_dies, broken_filter]
+TESTS = [filters_die, children_die, undelivered_again, unread_again, few_descriptors, passed_before_death, chain_dies, broken_filter]

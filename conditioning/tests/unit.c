@@ -2,6 +2,7 @@
  * is wrong; exit status 1 if anything is. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,14 +293,15 @@ static void messages(void) {
     CHECK(!cc__valid(&head, sizeof head + 10, CC__LEASES + 2));
     head = cc__head_of(CC__TAKE);
     CHECK(cc__valid(&head, sizeof head, 0) && !cc__valid(&head, sizeof head, 1));
+    head = cc__head_of(CC__ATTACH);
+    CHECK(!cc__valid(&head, sizeof head, 0) && !cc__valid(&head, sizeof head, 3));
+    CHECK(cc__valid(&head, sizeof head, 1) && cc__valid(&head, sizeof head, 2));
     head = cc__head_of(CC__CHAIN);
     head.length = 10;
     CHECK(cc__valid(&head, sizeof head + 10, 0) && !cc__valid(&head, sizeof head + 10, 1));
     CHECK(!cc__valid(&head, sizeof head + 9, 0));
 }
 
-/* A bundle that was acknowledged is not sent again, even if the acknowledgement is still unread
- * when the next bundle finds the link ended. */
 /* Without room for it, a request is dropped, and everything else of the bundle arrives. */
 static void dropped(void) {
     struct cc__head head = cc__head_of(CC__BUNDLE);
@@ -323,6 +325,42 @@ static void dropped(void) {
     cc__close_all(pair, 2);
 }
 
+/* Several messages by one call: each is judged by itself, and the end of the stream is one. */
+static void several(void) {
+    struct cc__head take = cc__head_of(CC__TAKE), bundle = cc__head_of(CC__BUNDLE);
+    struct cc__message messages[CC__BATCH];
+    static char bytes[CC__BATCH][CC__INLINE];
+    int pair[2], given = dup(0);
+    for (int i = 0; i < CC__BATCH; i++)
+        messages[i].bytes = bytes[i];
+    CHECK(cc__pair(pair) == 0);
+    CHECK(cc__receive_many(pair[1], messages, CC__BATCH) == -EAGAIN);
+    CHECK(cc__send(pair[0], &take, NULL, 0, NULL, 0, 0) == 0);
+    for (bundle.length = 1; bundle.length <= 3; bundle.length++)
+        CHECK(cc__send(pair[0], &bundle, "abc", bundle.length, &given, 1, 0) == 0);
+    CHECK(cc__send(pair[0], &take, NULL, 0, &given, 1, 0) == 0);
+    close(pair[0]);
+    CHECK(cc__receive_many(pair[1], messages, 2) == 2);
+    CHECK(messages[0].got == 1 && messages[0].head.type == CC__TAKE && messages[0].count == 0);
+    CHECK(messages[1].got == 1 && messages[1].count == 1 && messages[1].bytes[0] == 'a');
+    close(messages[1].fds[0]);
+    CHECK(cc__receive_many(pair[1], messages, CC__BATCH) >= 4);
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(messages[i].got == 1 && messages[i].head.length == 2 + i && messages[i].count == 1);
+        CHECK(memcmp(messages[i].bytes, "abc", 2 + i) == 0);
+        close(messages[i].fds[0]);
+    }
+    CHECK(messages[2].got == -EPROTO && messages[2].count == 0 && messages[3].got == 0);
+    close(given);
+    CHECK(dup(0) == given); /* no descriptor of a malformed message is left */
+    close(given);
+    close(pair[1]);
+}
+
+static int unit_hop;
+
+/* A bundle that was acknowledged is not sent again, even if the acknowledgement is still unread
+ * when the next bundle finds the link ended. */
 static void acknowledged(void) {
     static struct ccf_filter filter = {.name = "unit"};
     static struct ccf__counters counters;
@@ -361,6 +399,67 @@ static void acknowledged(void) {
     ccf__down_update();
     ccf__events(0);
     CHECK(ccf__down_ready() == 1 && counters.held == 1 && ccf__down_wanted() == 0);
+    unit_hop = hop[0];
+}
+
+/* Announces a link whose receiver does not acknowledge, and asks for `demand` bundles. Returns the
+ * receiver's end. */
+static int attach_twin(uint32_t demand) {
+    struct cc__head attach = cc__head_of(CC__ATTACH), take = cc__head_of(CC__TAKE);
+    int link[2];
+    take.demand = demand;
+    CHECK(cc__pair(link) == 0);
+    int fds[2] = {link[1], link[0]};
+    CHECK(cc__send(unit_hop, &attach, NULL, 0, fds, 2, 0) == 0);
+    close(link[1]);
+    CHECK(cc__send(link[0], &take, NULL, 0, NULL, 0, 0) == 0);
+    ccf__events(0);
+    ccf__events(0);
+    return link[0];
+}
+
+static int open_descriptors(void) {
+    int count = 0;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) != -1;
+    return count;
+}
+
+static unsigned received(int link) {
+    char bytes[CC__INLINE];
+    struct cc__message message = {.bytes = bytes};
+    if (cc__receive(link, &message, MSG_DONTWAIT) != 1)
+        return 0;
+    cc__close_all(message.fds, message.count);
+    return message.head.port;
+}
+
+/* What a receiver without acknowledgements has left in its socket goes, in its order, to the next
+ * one, before all others; nobody keeps a descriptor of it in between. */
+static void taken_back(void) {
+    int first = attach_twin(4), before = open_descriptors();
+    CHECK(ccf__down_wanted() == 4 && ccf__down_ready() == 1);
+    for (uint16_t port = 1; port <= 4; port++) {
+        struct ccf_bundle *bundle = ccf__new(dup(0));
+        bundle->from.port = port;
+        ccf__hold(bundle);
+        ccf_pass(bundle);
+    }
+    ccf__down_update();
+    CHECK(ccf__count->held == 1 && ccf__down_wanted() == 0 && ccf__down_ready() == 1);
+    CHECK(received(first) == 0 && received(first) == 1); /* that of `acknowledged` has no port */
+    close(first);
+    int second = attach_twin(1);
+    CHECK(ccf__down_wanted() == 1 && ccf__down_ready() >= 2);
+    ccf__down_update();
+    CHECK(received(second) == 2 && received(second) == 0 && ccf__count->held == 2);
+    close(second);
+    int third = attach_twin(9);
+    ccf__down_update();
+    CHECK(received(third) == 3 && received(third) == 4 && received(third) == 0);
+    CHECK(ccf__down_idle() && ccf__count->held == 0 && ccf__count->oldest == 0);
+    /* `before` had one bundle more, and there is one link now as well. */
+    CHECK(open_descriptors() == before - 1);
 }
 
 /* What `shown` has made of some bytes; -1: no escape of it. */
@@ -405,7 +504,9 @@ static void texts(void) {
 
 int main(void) {
     texts();
+    several();
     acknowledged();
+    taken_back();
     heaviest();
     recency();
     random_tree();
