@@ -5,6 +5,7 @@ Must not know: how the servers work.
 
 import re
 import threading
+import meta
 from support.server import Client
 
 KEYS = ['a', 'b', 'kay', 'd' * 250, 'p:q']
@@ -41,8 +42,10 @@ def one(draw):
     key = LONG if draw.randrange(40) == 0 else draw.choice(KEYS)
     some = [draw.choice(KEYS) for _ in range(draw.randint(1, 5))]
     behind = b''
-    kind = draw.randrange(20)
-    if kind < 8:
+    kind = draw.randrange(26)
+    if kind >= 20:
+        words, behind = meta.one(draw, KEYS, _value)
+    elif kind < 8:
         words, behind = _change(draw, key)
     elif kind < 12:
         words = [draw.choice(['get', 'gets']), *some]
@@ -70,9 +73,10 @@ def one(draw):
 
 def answers(server, commands):
     """All that a server answers to them, with a cache that is empty before. Versions are numbered as they
-    are seen, because each server counts in its own way."""
-    # A value that is too short takes one of the line ends. memcached drops answers at an end of file.
-    text = b'flush_all\r\nstats detail off\r\nstats reset\r\n' + b''.join(commands) + b'\r\n\r\nquit\r\n'
+    are seen, because each server counts in its own way; no item has version 1."""
+    # A value that is too short takes one of the line ends. memcached drops answers at an end of file. It
+    # answers before it goes on after "mn"; otherwise it counts in a new item while an answer waits.
+    text = b'set z 0 0 0\r\n\r\nflush_all\r\nstats detail off\r\nstats reset\r\n' + b'mn\r\n'.join(commands) + b'\r\n\r\nquit\r\n'
     with Client(server) as client:
         sender = threading.Thread(target=client.send, args=(text,))
         sender.start()
@@ -82,7 +86,7 @@ def answers(server, commands):
 
     def named(found):
         return found[1] + b'#%d' % seen.setdefault(found[2], len(seen) + 1)
-    return re.sub(rb'(VALUE [abdkypq:]+ [0-9]+ [0-9]+ )([0-9]+)(?=\r\n)', named, got)
+    return meta.plain(re.sub(rb'(VALUE [abdkypq:]+ [0-9]+ [0-9]+ )([0-9]+)(?=\r\n)', named, got), seen)
 
 
 def fewer(commands, differ):

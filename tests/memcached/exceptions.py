@@ -5,7 +5,6 @@ Must not know: how the tests are run.
 
 SLABS = 'slab classes, of which the example has none'
 BINARY = 'the binary protocol'
-META = 'the meta commands'
 OPTIONS = 'options of the command line of memcached'
 
 # Tests of which whatever memcached passes may be missing.
@@ -19,7 +18,6 @@ EXCEPTIONS = {
     'issue_42': SLABS,
     'lru-crawler': SLABS + '; the crawler',
     'maxconns': 'connections above the limit wait, and are not refused',
-    'metaget': META,
     'restart': OPTIONS,
     'slabs-reassign2': SLABS,
     'slabs_reassign': SLABS,

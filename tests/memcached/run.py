@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 sys.path.insert(1, HERE)
 import commands                                                     # noqa: E402
 import item                                                         # noqa: E402
+import meta                                                         # noqa: E402
 import upstream                                                     # noqa: E402
 from reference import Reference                                     # noqa: E402
 from support.cases import attempt                                   # noqa: E402
@@ -86,6 +87,26 @@ def alike(server, reference):
                          f'memcached: {commands.answers(reference, chosen)[:600]!r}')
 
 
+def accesses(server):
+    """meta commands tell the last access, which is not the first fetch"""
+    def seconds(client, flags):
+        return int(re.fullmatch(rb'HD l(\d+)\r\n', asked(client, b'mg a l' + flags + b'\r\n'))[1])
+
+    def until_seconds(client, what, true):
+        begin = time.monotonic()
+        while not true(seconds(client, b' u')):
+            if time.monotonic() - begin > LIMIT:
+                raise Failed(f'not within {LIMIT} s: {what}')
+            time.sleep(0.05)
+    with Client(server) as client:
+        equal('set', asked(client, b'ms a 1\r\nx\r\n'), b'HD\r\n')
+        until_seconds(client, 'time passes', lambda number: number >= 3)
+        equal('before the first', seconds(client, b'') >= 3, True)
+        equal('after the first', seconds(client, b' u') >= 3, True)
+        equal('before the second', seconds(client, b'') >= 3, True)
+        until_seconds(client, 'the second counts', lambda number: number < 3)
+
+
 def large(server):
     """1 MB that may be anything, and 20,000 keys in a line"""
     draw = random.Random(SEED)
@@ -100,6 +121,8 @@ def large(server):
         equal('prepend', asked(client, b'prepend big 0 0 3001\r\n' + half[:3001] + b'\r\n'), b'STORED\r\n')
         client.send(b'get big\r\n')
         client.expect(b'VALUE big 0 527289\r\n' + half[:3001] + half + b'\r\nEND\r\n')
+        client.send(b'ms big 1048576 k\r\n' + value + b'\r\nmg big v k q\r\nmg big s\r\nmn\r\n')
+        client.expect(b'HD kbig\r\nVA 1048576 kbig\r\n' + value + b'\r\nHD s1048576\r\nMN\r\n')
         client.send(b'set k 0 0 1\r\nv\r\n')
         client.expect(b'STORED\r\n')
         sender = threading.Thread(target=client.send, args=(b'get' + b' k none' * 10000 + b'\r\n',))
@@ -123,6 +146,7 @@ def evicts(server):
                 raise Failed(f'no evictions after {at} items')
             time.sleep(1.1)                     # a use is noticed once a second
             equal('used', asked(client, b'get used\r\n', b'END\r\n')[:11], b'VALUE used ')
+            asked(client, b'mg not u\r\n')          # no use
         equal('not used', asked(client, b'get not\r\n', b'END\r\n'), b'END\r\n')
         after = counters(client)
         equal('within the limit', after['bytes'] <= after['limit_maxbytes'], True)
@@ -168,7 +192,7 @@ def holds(server):
     until(server, 'none holds', lambda told: told['held_items'] == 0 and told['curr_connections'] == 1)
     with Client(server) as part, Client(server) as other:
         part.send(b'set part 0 0 1000000\r\n' + b'x' * 500_000)
-        other.send(b'set other 0 0 1000000\r\n' + b'x' * 500_000)
+        other.send(b'ms other 1000000\r\n' + b'x' * 500_000)
         until(server, 'two hold', lambda told: told['held_items'] == 2)
         for pid in server.family():
             if pid != server.process.pid:
@@ -188,6 +212,16 @@ class Writer:
         self.name, self.versions, self.client, self.serial = seed, {}, None, 0
 
     def _drawn(self, key):
+        what, text = self._plain(key)
+        if self.draw.randrange(3):
+            return what, text
+        new = what[1] if len(what) > 1 else ''
+        return what, {
+            'gets': f'mg {key} c v\r\n', 'incr': f'ma {key} v\r\n', 'delete': f'md {key}\r\n',
+            'add': f'ms {key} {len(str(new))} ME\r\n{new}\r\n', 'set': f'ms {key} {len(str(new))}\r\n{new}\r\n',
+            'cas': f'ms {key} {len(str(new))} C{what[-1]}\r\n{new}\r\n'}[what[0]]
+
+    def _plain(self, key):
         self.serial += 1
         new, roll = str(self.name % 1000 * 10000 + self.serial), self.draw.randrange(12)
         if roll < 4:
@@ -203,7 +237,26 @@ class Writer:
         version = self.versions[key]
         return ('cas', new, version), f'cas {key} 0 0 {len(new)} {version}\r\n{new}\r\n'
 
+    def _read_meta(self, key, verb, text):
+        got = asked(self.client, text.encode() + b'mn\r\n', b'MN\r\n').decode()
+        found = re.fullmatch(r'(\w\w)(?: \d+)?(?: c(\d+))?\r\n(?:([^\r]*)\r\n)?MN\r\n', got)
+        if found is None:
+            equal('an answer', got, '')
+            return None
+        code, number, value = found.groups()
+        if verb == 'gets':
+            if code == 'EN':
+                return 'none'
+            self.versions[key] = int(number)
+            return (value, int(number))
+        if code == 'VA':
+            return value
+        return {'HD': 'DELETED' if verb == 'delete' else 'STORED', 'NS': 'NOT_STORED', 'EX': 'EXISTS',
+                'NF': 'NOT_FOUND'}[code]
+
     def _read(self, key, verb, text):
+        if text.startswith('m'):
+            return self._read_meta(key, verb, text)
         got = asked(self.client, text.encode(), b'END\r\n' if verb == 'gets' else b'\r\n').decode()
         if got == '':
             return None
@@ -312,9 +365,21 @@ def compares():
     slab = upstream.Outcome('ok 1 - 1 active slab\n', 1)
     for name, outcome, missing, good in (
             ('cas', theirs, [], True), ('cas', theirs, ['key'], False), ('cas', theirs, ['the test'], False),
-            ('metaget', theirs, ['key'], True), ('metaget', theirs, [], False),
+            ('watcher', theirs, ['key'], True), ('watcher', theirs, [], False),
             ('64bit', slab, ['# active slab'], True), ('64bit', slab, [], False), ('64bit', slab, ['key'], False)):
         equal(f'{name} without {missing}', upstream.judged(name, outcome, missing) == '', good)
+
+
+def plainer():
+    """answers of meta commands are compared without what differs from server to server, and with all else"""
+    here = b'VA 2 t99 c7 l0 f5 kc1\r\nc7\r\nHD c7\r\nME a exp=-99 la=1 cas=7 fetch=no cls=1 size=50\r\nEX c0 t-1\r\n'
+    there = here.replace(b't99', b't98').replace(b'c7', b'c41').replace(b'l0', b'l1').replace(b'exp=-99', b'exp=-100')
+    there = there.replace(b'la=1 cas=7', b'la=0 cas=41').replace(b'cls=1 size=50', b'cls=2 size=72')
+    there = there.replace(b'\r\nc41\r\n', b'\r\nc7\r\n')
+    equal('alike', meta.plain(here, {}), meta.plain(there, {}))
+    for a, b in ((b't99', b't-1'), (b't99', b't45'), (b'c7 l0', b'c6 l0'), (b'f5', b'f6'), (b'VA 2', b'VA 3'),
+                 (b'l0', b'l5'), (b'EX c0', b'EX c9'), (b'cas=7', b'cas=8'), (b'no', b'yes'), (b'\nc7', b'\nc8')):
+        equal(f'{a} is not {b}', meta.plain(here, {}) != meta.plain(here.replace(a, b), {}), True)
 
 
 def checks(report, who, exe, reference, slow, options=()):
@@ -323,8 +388,9 @@ def checks(report, who, exe, reference, slow, options=()):
         attempt(report, who, 'memcached', name, check)
     try:
         with Server([exe], clients=32, options=options) as server:
-            for check in (capable, large, *((times, evicts) if slow else ()), holds):
+            for check in (capable, large, *((times, evicts, accesses) if slow else ()), holds):
                 case(check.__doc__, lambda check=check: check(server))
+            case(meta.compare.__doc__, lambda: meta.compare(server, reference))
             if slow:
                 case(alike.__doc__, lambda: alike(server, reference))
     except Failed as error:
@@ -340,6 +406,7 @@ def main():
     print(f'seed {SEED}', flush=True)
     attempt(report, 'oracle', 'memcached', judges.__doc__, judges)
     attempt(report, 'oracle', 'memcached', compares.__doc__, compares)
+    attempt(report, 'oracle', 'memcached', plainer.__doc__, plainer)
     with tempfile.TemporaryDirectory(prefix='nest-memcached-') as folder, Reference().here() as reference:
         models = sys.argv[1:] or SOCKET_MODELS
         servers = [(model, loops) for model in models
