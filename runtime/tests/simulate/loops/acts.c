@@ -61,7 +61,7 @@ static uint32_t acts_group(void) {
 
 static void acts_count(nest_session *s, uint32_t group) {
     uint64_t before = sim->changes[group], least, most;
-    uint64_t members = nest_members_group(s, nest_group_number(group));
+    uint64_t members = nest_members_group(s, book_group(group));
     book_members(group, &least, &most);
     if (before == sim->changes[group] && (members < least || members > most)) {
         sim_broken("nest_members says %llu, and there are %llu to %llu",
@@ -76,7 +76,7 @@ static void acts_join(struct sim_client *client, nest_session *s) {
     if (!member) {
         book_join(client, group, true);
     }
-    if (nest_join_group(s, nest_group_number(group)) != 0) {
+    if (nest_join_group(s, book_group(group)) != 0) {
         sim_broken("nest_join: %s", strerror(errno));
     }
     if (!member) {
@@ -91,7 +91,7 @@ static void acts_leave(struct sim_client *client, nest_session *s) {
     if (member) {
         book_leave(client, group, true);
     }
-    nest_leave_group(s, nest_group_number(group));
+    nest_leave_group(s, book_group(group));
     if (member) {
         book_leave(client, group, false);
     }
@@ -127,7 +127,7 @@ static uint32_t acts_size(void) {
 static void acts_cast(uint32_t sender, struct sim_client *client, nest_session *s, uint32_t group,
                       uint32_t n) {
     const struct acts_text *text = acts_text(sender, n);
-    nest_group to = nest_group_number(group);
+    nest_group to = book_group(group);
     uint32_t number = text->number;
     bool all = client == NULL || sim_chance(50);
     book_to_group(number, group, all ? NULL : client);
@@ -241,7 +241,8 @@ static void acts_end(struct sim_client *client, nest_session *s) {
                  (s->reason == NEST_INPUT && client->eof && client->half) ||
                  (s->reason == NEST_GONE && client->reset) ||
                  (s->reason == NEST_CLOSED && client->quits) ||
-                 (s->reason == NEST_TIMEOUT && client->behind);
+                 (s->reason == NEST_TIMEOUT && client->behind) ||
+                 (s->reason == NEST_SHUTDOWN && sim->phase == SIM_ENDS && sim->drains);
     if (!right) {
         sim_broken("client %u ends as %s", (unsigned)client->number, nest_reason_text(s));
     }

@@ -33,6 +33,12 @@ bool book_has_space(void) {
 
 #define BOOK_EACH(number) for (uint32_t number = sim->checked + 1; number <= sim->numbers; number++)
 
+nest_group book_group(uint32_t group) {
+    static const char *const names[] = {"0", "1", "2"};
+    _Static_assert(sizeof names / sizeof names[0] * 2 == SIM_GROUPS, "names of groups");
+    return group % 2 == 0 ? nest_group_number(group / 2) : nest_group_text(names[group / 2]);
+}
+
 /* -- queues */
 
 static void book_push(struct sim_queue *queue, uint32_t number) {
@@ -455,7 +461,7 @@ static void book_check_client(const struct sim_client *client) {
 static void book_check_group(uint32_t group) {
     struct nest__groups_key key;
     uint64_t least, most, members;
-    (void)groups_key(&key, nest_group_number(group));
+    (void)groups_key(&key, book_group(group));
     members = nest__groups_elsewhere(&key);
     book_members(group, &least, &most);
     if (least != most || members != least) {

@@ -11,7 +11,6 @@
 unsigned nest__command_number;
 static uint8_t clients_places[SCRIPT_CLIENTS]; /* by number of a conversation: its place, plus 1 */
 static uint32_t clients_opened_n;              /* of this process */
-static bool clients_ended;                     /* it was told to end */
 
 uint32_t client_place(const struct sim_client *client) {
     return (uint32_t)(client - sim->all);
@@ -215,6 +214,23 @@ static struct nest__command clients_settle(void) {
     return clients_verb(NEST__COMMAND_NOTHING, NULL);
 }
 
+/* By TERM, or by the end of all conversations. */
+static struct nest__command clients_end(void) {
+    static bool drained, ended;
+    if (ended) {
+        sim_broken("a command is read behind the end");
+    }
+    if (sim->drains && !drained) {
+        drained = true;
+        return clients_verb(NEST__COMMAND_DRAIN, NULL);
+    }
+    ended = true;
+    for (uint32_t i = clients_live(); i > 0; i--) {
+        clients_find(i - 1)->eof = true;
+    }
+    return clients_verb(NEST__COMMAND_END, NULL);
+}
+
 struct nest__command nest__command_read(void) {
     if (nest__command_number++ == 0) {
         struct nest__command command = clients_verb(NEST__COMMAND_CLIENTS, NULL);
@@ -223,14 +239,7 @@ struct nest__command nest__command_read(void) {
     }
     sim_yield();
     if (sim->phase == SIM_ENDS) {
-        if (clients_ended) {
-            sim_broken("a command is read behind the end");
-        }
-        clients_ended = true;
-        for (uint32_t i = clients_live(); i > 0; i--) {
-            clients_find(i - 1)->eof = true;
-        }
-        return clients_verb(NEST__COMMAND_END, NULL);
+        return clients_end();
     }
     return sim->phase == SIM_RUNS ? clients_run() : clients_settle();
 }

@@ -102,7 +102,8 @@ struct sim {
     uint32_t conversations, opened;
     uint32_t count; /* of loops */
     uint32_t clients, output;
-    bool lossy, asks; /* asks: holders of the lock learn that the one before has died */
+    bool lossy, drains, asks; /* drains: the server ends by TERM; asks: holders of the lock learn
+                                 that the one before has died */
     uint32_t points, kills, floods, large, stalls, resets, listens, locks, meets, groups, whole;
     enum sim_phase phase;
     uint32_t next_check;
@@ -147,7 +148,8 @@ uint64_t sim_clock(void); /* in place of nest__clock_ns for groups */
 
 /* -- book.c */
 struct sim_message *book_message(uint32_t number);
-bool book_has_space(void); /* for more messages */
+bool book_has_space(void);             /* for more messages */
+nest_group book_group(uint32_t group); /* its name: half are numbers, half the same as text */
 /* Before and after something is sent. */
 uint32_t book_begin(uint32_t sender, uint32_t n);
 void book_to_group(uint32_t number, uint32_t group, const struct sim_client *except);

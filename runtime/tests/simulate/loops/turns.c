@@ -458,6 +458,7 @@ static void turns_temper(void) {
     sim->output = TURNS_DRAW(64, 300, 3000, 20000, 65536);
     sim->lossy = sim_chance(50);
     sim->asks = sim_chance(60);
+    sim->drains = sim_chance(50);
     sim->points = TURNS_DRAW(0, 2, 10, 40);
     sim->kills = TURNS_DRAW(0, 0, 2, 10);
     sim->floods = TURNS_DRAW(0, 0, 3, 15);
