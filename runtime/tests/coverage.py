@@ -30,12 +30,8 @@ FLAGS = ["-std=c17", "-O0", "-g", "--coverage", "-fprofile-update=atomic", "-Wno
 
 def build(folder, spec):
     os.makedirs(folder)
-    tables = os.path.join(folder, "tables.h")
-    with open(tables, "w") as out:
-        subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
-    subprocess.run(["gcc", *FLAGS, *unit.SPECS[spec], *unit.flags(folder, RUNTIME),
-                    f'-DSIMULATE_TABLES="{tables}"', "-c", "-o",
-                    f"{folder}/server.o", f"{HERE}/simulate/server.c"], check=True)
+    subprocess.run(["gcc", *FLAGS, *unit.flags(folder, RUNTIME, spec), "-c", "-o",
+                    f"{folder}/server.o", unit.source(spec, RUNTIME)], check=True)
     subprocess.run(["gcc", "--coverage", f"{folder}/server.o", "-o", f"{folder}/server"], check=True)
 
 
@@ -84,12 +80,12 @@ def main():
     counts = {}
     with tempfile.TemporaryDirectory(prefix="nest-coverage-") as top:
         os.environ["TMPDIR"] = top
-        folders = [os.path.join(top, spec) for spec in unit.SPECS]
-        for folder, spec in zip(folders, unit.SPECS):
+        folders = [os.path.join(top, spec) for spec in unit.ONE_LOOP]
+        for folder, spec in zip(folders, unit.ONE_LOOP):
             build(folder, spec)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for done in [pool.submit(run, folder, arguments.first + at, SHARE, arguments.conversations)
-                         for folder in folders for at in range(0, arguments.lives // len(unit.SPECS), SHARE)]:
+                         for folder in folders for at in range(0, arguments.lives // len(unit.ONE_LOOP), SHARE)]:
                 done.result()
         for folder in folders:
             for path, lines in lines_of(folder).items():

@@ -44,13 +44,9 @@ QUICKLY = ["-O1"]       # for a few lives: what optimising more would cost excee
 def build(folder, spec, flags, runtime=RUNTIME, cc="gcc"):
     """The path of the simulation of one specification; None if it does not compile."""
     os.makedirs(folder, exist_ok=True)
-    tables = os.path.join(folder, "tables.h")
-    with open(tables, "w") as out:
-        subprocess.run([sys.executable, f"{HERE}/simulate/tables.py"], stdout=out, check=True)
     program = os.path.join(folder, spec)
-    done = subprocess.run([cc, *FLAGS, *flags, *SPECS[spec], f'-DSIMULATE_TABLES="{tables}"',
-                           *unit.flags(folder, runtime),
-                           f"{runtime}/tests/simulate/server.c", "-o", program],
+    done = subprocess.run([cc, *FLAGS, *flags, *unit.flags(folder, runtime, spec),
+                           unit.source(spec, runtime), "-o", program],
                           capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr[-3000:])

@@ -4,7 +4,9 @@
 longer there exactly once is a failure: then the bug has to be planted elsewhere.
 """
 
-MUTATIONS = [
+import loops.mutations
+
+MUTATIONS = loops.mutations.MUTATIONS + [
     # -- a session's life
     ("mark-left", "engine/session.c", "    s->flags &= (uint8_t)~NEST__CUT;\n", ""),
     ("counted-twice", "engine/session.c", "nest__count((enum nest_reason)s->reason, 1)",

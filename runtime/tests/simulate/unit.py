@@ -1,11 +1,13 @@
-"""The server that is simulated: which services and files it has, and what of it the simulation hears."""
+"""The servers that are simulated: which services and files they have, and what of them the simulation hears."""
 
 import os
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import runtime_list
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 os.environ.pop("NEST_USER", None)   # harness sets it; the simulated server has no such option
 
 # It draws commands instead of reading them, hears what the runtime says to operators, and sees every
@@ -22,15 +24,42 @@ WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--wi
          "--rename", "service/groups/loop.c:nest__clock_ns=post_clock",
          "--rename", "service/mail/loop.c:nest__mailbox_take=post_take"]
 
+# Several loops, which are processes: loops/server.c includes the files of servers with sockets that let
+# them send to each other, in place of those of scripts.
+LOOPS = ["unit", "script", "loops", "--with", "groups", "--with", "send", "--with", "alloc",
+         *(word for path in ("main.c", "poller/command.c", "workers/supervisor_none.c",
+                             "workers/mailbox_script.c", "service/alive/alone.c",
+                             "service/groups/published_script.c", "service/region/alone.c")
+           for word in ("--without", path)),
+         "--listen", "sim:tests/simulate/loops/hooks.h:open,mail,end",
+         "--rename", "platform/log.c:nest__say=log_say",
+         "--rename", "workers/share_none.c:nest__dispatchers_most=share_alone",
+         "--rename", "service/groups/loop.c:nest__clock_ns=sim_clock",
+         "--rename", "service/groups/loop.c:nest__mail_hold=book_hold",
+         "--rename", "service/send/loop.c:nest__mail_hold=book_hold",
+         "--rename", "service/send/loop.c:nest__mail_send=book_send",
+         "--rename", "service/mail/loop.c:nest__mailbox_take=book_take"]
+
 
 # What is simulated, by the compiler's flags: messages that are found in a stream of bytes; a message for
-# each receive; conversations that join groups and send to each other.
-SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE_MEETS=1"]}
+# each receive; conversations that join groups and send to each other. LOOPS: the same, by several loops.
+SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE_MEETS=1"], "loops": []}
 
 
-def flags(folder, runtime):
-    """Writes the unit to a folder; the compiler's flags for it and the runtime."""
-    path = os.path.join(folder, "unit.h")
-    with open(path, "w") as out:
-        out.write(runtime_list(*WORDS))
-    return [f'-DSIMULATE_UNIT="{path}"', "-iquote", runtime]
+ONE_LOOP = [spec for spec in SPECS if spec != "loops"]
+
+
+def source(spec, runtime):
+    """What is compiled."""
+    return f"{runtime}/tests/simulate/{'loops/' if spec == 'loops' else ''}server.c"
+
+
+def flags(folder, runtime, spec):
+    """Writes the unit and the tables to a folder; the compiler's flags for them and the runtime."""
+    paths = [os.path.join(folder, f"{spec}-{name}.h") for name in ("unit", "tables")]
+    with open(paths[0], "w") as out:
+        out.write(runtime_list(*(LOOPS if spec == "loops" else WORDS)))
+    with open(paths[1], "w") as out:
+        tables = os.path.join(HERE, "loops" if spec == "loops" else "", "tables.py")
+        subprocess.run([sys.executable, tables], stdout=out, check=True)
+    return [*SPECS[spec], f'-DSIMULATE_UNIT="{paths[0]}"', f'-DSIMULATE_TABLES="{paths[1]}"', "-iquote", runtime]

@@ -1,0 +1,123 @@
+/* server.c: the simulated server of several loops, one unit with the whole runtime; and the runs.
+ *
+ *     loops [--seed N] [--runs N] [--conversations N] [-v]
+ *
+ * As ../server.c, but each life has two or three loops, which are processes. Exit status 0: nothing
+ * was found. */
+#define NEST__RULES 1
+#define NEST__CONDITIONS 1
+#define NEST__STANDALONE 1
+#define NEST__EARLY 0
+#define NEST__TAGS 1
+#define NEST__REGISTERS 1
+#define NEST__SPLICES 0
+#define NEST__FALLBACK 0
+#define NEST__LOSSY sim->lossy
+#define NEST__TLS 0
+#define NEST__DECODES 0
+#define NEST__ENCODES 0
+#define NEST__PROXIED 0
+#define NEST__RETURNS 0
+#define NEST__PROCESSORS 0
+#define NEST__PARTS 2
+#define NEST__THREAD_WORDS 16
+#define NEST__NFA_STATES 16
+#define NEST__TIMERS 1
+#define NEST__PIPES 0
+#define NEST__MESSAGES 0
+#include "../../../seam.h"
+
+/* The join points and the files, as simulate.py asks for them. */
+#include SIMULATE_UNIT
+
+#include "loops.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What servers with several loops have, where a script has something simpler. A process may
+ * be stopped before each access to memory that others see. */
+#include "workers/shared.c"
+#undef atomic_store
+#undef atomic_load
+#define atomic_store(place, value)                                                                 \
+    (sim_point(), atomic_store_explicit(place, value, memory_order_seq_cst))
+#define atomic_load(place) (sim_point(), atomic_load_explicit(place, memory_order_seq_cst))
+#include "service/alive/alive.c"
+#include "service/mail/serve.c"
+#include "workers/mailbox_rings.c"
+#define nest__mail_send book_send
+#include "service/groups/published.c"
+#undef nest__mail_send
+#define pthread_mutex_lock turns_lock
+#define nanosleep(pause, left) ((void)(pause), sim_yield())
+#define nest__spec_shared_recovers (sim->asks)
+static int turns_lock(pthread_mutex_t *);
+#include "service/region/lock.c"
+#undef pthread_mutex_lock
+#undef nanosleep
+
+/* Begin tables */
+#include SIMULATE_TABLES
+/* End tables */
+
+#include "turns.c"
+
+#include "acts.c"
+#include "book.c"
+#include "clients.c"
+#include "variables.c"
+
+struct nest__config nest__config;
+const char nest__spec_name[] = "loops";
+const char nest__spec_file[] = "loops";
+const char nest__model_name[] = "script";
+const char nest__tool_version[] = "by hand";
+const struct nest__option nest__options[] = {{"idleTimeout", NEST__DURATION,
+                                              &nest__config.idle_timeout, 1, NEST__LONGEST, "5m",
+                                              "", true, NULL, NULL}};
+const unsigned nest__option_count = 1;
+
+int main(int argc, char **argv) {
+    uint64_t seed = 1, runs = 1;
+    uint32_t conversations = 1000;
+    bool verbose = false;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "0";
+        if (strcmp(argv[i], "-v") == 0) {
+            verbose = true;
+        } else if (strcmp(argv[i], "--seed") == 0) {
+            seed = strtoull(value, NULL, 10);
+            i++;
+        } else if (strcmp(argv[i], "--runs") == 0) {
+            runs = strtoull(value, NULL, 10);
+            i++;
+        } else if (strcmp(argv[i], "--conversations") == 0) {
+            conversations = (uint32_t)strtoul(value, NULL, 10);
+            i++;
+        } else {
+            fprintf(stderr, "loops: unknown argument %s\n", argv[i]);
+            return 2;
+        }
+    }
+    for (uint64_t i = 0; i < runs; i++) {
+        pid_t child = runs == 1 ? 0 : fork();
+        int status;
+        if (child == 0) {
+            alarm(300); /* a server that hangs is a failure as well */
+            return sim_life(seed + i, conversations, verbose);
+        }
+        if (child == -1 || waitpid(child, &status, 0) != child) {
+            perror("loops");
+            return 1;
+        }
+        if (status != 0) {
+            fprintf(stderr, "seed %llu failed (status %x)\n", (unsigned long long)(seed + i),
+                    (unsigned)status);
+            return 9;
+        }
+    }
+    return 0;
+}
