@@ -4,6 +4,8 @@
 longer there exactly once is a failure: then the bug has to be planted elsewhere.
 """
 
+import small_mutations
+
 MUTATIONS = [
     # -- a session's life
     ("mark-left", "engine/session.c", "    s->flags &= (uint8_t)~NEST__CUT;\n", ""),
@@ -301,3 +303,4 @@ MUTATIONS = [
      "size_t room = work->out.queue.n < limit ? limit - (size_t)work->out.queue.n : 0;",
      "size_t room = limit - (size_t)work->out.queue.n;"),
 ]
+MUTATIONS += small_mutations.MUTATIONS

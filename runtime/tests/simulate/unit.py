@@ -28,9 +28,35 @@ WORDS = ["unit", "script", "loops", "--with", "files", "--with", "blocks", "--wi
 SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE_MEETS=1"]}
 
 
-def flags(folder, runtime):
+# Other servers, which are small: classes of clients; a loop that has too much to do, whose clients wait
+# then, or are told. By its name: its file, the compiler's flags, its words.
+SMALL_WORDS = ["unit", "script", "loops", "--with", "blocks", "--without", "main.c",
+               "--without", "poller/command.c", "--listen", "small:tests/simulate/small.h:take",
+               "--rename", "platform/log.c:nest__say=log_say"]
+OVERLOAD_WORDS = [*SMALL_WORDS, "--with", "overload",
+                  "--rename", "loop/accept.c:nest__take=marks_take",
+                  "--rename", "loop/loop.c:nest__poller_sleep=marks_sleep",
+                  "--rename", "loop/loop.c:nest__accept_load=marks_load",
+                  "--rename", "loop/loop.c:nest__poller_completed=marks_completed",
+                  "--rename", "service/overload/overload.c:nest__clock_ms=marks_ms",
+                  "--rename", "service/overload/overload.c:nest__clock_us=marks_us"]
+SMALL = {"classes": ("shares.c", [], [*SMALL_WORDS, "--with", "priorities",
+                                      "--rename", "loop/accept.c:nest__take=shares_take",
+                                      "--rename", "loop/loop.c:nest__poller_sleep=shares_sleep"]),
+         "overload": ("marks.c", [], OVERLOAD_WORDS),
+         "told": ("marks.c", ["-DMARKS_TOLD=1"], OVERLOAD_WORDS)}
+
+
+def program(spec):
+    """Its file, the compiler's flags, the words of its unit, those of its tables."""
+    if spec in SPECS:
+        return "server.c", SPECS[spec], WORDS, []
+    return *SMALL[spec], ["small"]
+
+
+def flags(folder, runtime, words=tuple(WORDS)):
     """Writes the unit to a folder; the compiler's flags for it and the runtime."""
     path = os.path.join(folder, "unit.h")
     with open(path, "w") as out:
-        out.write(runtime_list(*WORDS))
+        out.write(runtime_list(*words))
     return [f'-DSIMULATE_UNIT="{path}"', "-iquote", runtime]
