@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Simulates random conversations with the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       150,000 conversations, some of them with
+    runtime/tests/simulate.py                       fifty lives of each server, some of them with
                                                     sanitizers; CHECK_ALL=1: ten times as many
     runtime/tests/simulate.py --from 77             other seeds (default: from CHECK_SEED)
     runtime/tests/simulate.py --seed 5 [-v]         repeats one run of a server; -v prints its commands
@@ -29,12 +29,12 @@ import mutations
 import unit
 from support import sample
 
-SPECS = unit.SPECS
+SPECS = list(unit.SPECS)
 FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"]
 CONVERSATIONS = 1000    # of one server's life
 SHARE = 50              # lives in one process
-LIVES = 150, 1500       # of a sample, of everything
+LIVES = 50, 500         # of each specification: of a sample, of everything
 SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
 FEW = 3                 # planted bugs of a sample
 SOUND = 10              # lives in which nothing may be found before a sample plants some
@@ -72,7 +72,7 @@ def many(folder, arguments):
     """All specifications, plain and sanitized: how many conversations, how many failures."""
     plans = []
     for spec in arguments.spec or SPECS:
-        lives = max(1, arguments.lives // len(arguments.spec or SPECS))
+        lives = arguments.lives
         for sanitize, count in ((False, lives), (True, max(1, lives // 25))):
             program = build(f"{folder}/{'sanitized' if sanitize else 'plain'}", spec,
                             SANITIZE if sanitize else [])
@@ -113,9 +113,14 @@ def plant(folder, mutation):
     return copy
 
 
-def is_sound(folder, arguments):
+def spec_of(mutation):
+    return mutation[4] if len(mutation) > 4 else "stream"
+
+
+def is_sound(folder, chosen, arguments):
     """Whether nothing is found where nothing is planted."""
-    programs = [build(f"{folder}/sound", spec, QUICKLY) for spec in SPECS]
+    specs = sorted({spec_of(mutation) for mutation in chosen})
+    programs = [build(f"{folder}/sound", spec, QUICKLY) for spec in specs]
     lives = SOUND if arguments.few and not sample.ALL else SHARE
     return all(program is not None and
                simulate(program, arguments.first, lives, arguments.conversations) is None
@@ -124,7 +129,7 @@ def is_sound(folder, arguments):
 
 def mutate(folder, mutation, arguments):
     """How it went: a line, and whether the bug was found."""
-    name, spec = mutation[0], mutation[4] if len(mutation) > 4 else "stream"
+    name, spec = mutation[0], spec_of(mutation)
     try:
         copy = plant(folder, mutation)
     except ValueError as error:
@@ -175,7 +180,7 @@ def main():
             if arguments.few:
                 chosen = sample.some(chosen, FEW)
                 print(f"mutations: {sample.described()}")
-            if not is_sound(folder, arguments):
+            if not is_sound(folder, chosen, arguments):
                 sys.exit("mutations: the runtime fails without them; simulate.py says how")
             with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
                 results = []

@@ -2,10 +2,11 @@
  *
  * Called at join points, on the loop's thread. Overload begins when a queue has its HIGH length,
  * and ends when every queue has its LOW length or less. With a duration, it begins when each turn
- * of the loop has taken more for a while, and ends with the first turn that has not: what comes
- * during a turn waits until its end. If the specification has an OVERLOAD rule, clients are turned
- * away meanwhile, else they wait in the queues of the listeners. State, per process: the option,
- * parsed; whether the loop is overloaded. Must not know what sessions do. */
+ * of the loop has taken more for a while, and ends with the first turn that has not, or when the
+ * loop has slept for longer: what comes during a turn waits until its end. If the specification has
+ * an OVERLOAD rule, clients are turned away meanwhile, else they wait in the queues of the
+ * listeners. State, per process: the option, parsed; whether the loop is overloaded. Must not know
+ * what sessions do. */
 #include "overload.h"
 #include "../../config/config.h"
 #include "../../loop/helpers.h"
@@ -220,8 +221,10 @@ bool nest__overload_load(uint32_t actions) {
         if (!overload.asleep) {
             late = overload_is_late(now);
             overload.slept = now;
-        } else { /* after a sleep nothing has waited */
-            late = overload.over && now - overload.slept <= (uint64_t)overload.value.turn * 1000;
+        } else { /* after a long sleep nothing has waited, and turns are counted anew */
+            bool idle = now - overload.slept > (uint64_t)overload.value.turn * 1000;
+            late = overload.over && !idle;
+            overload.too_long = idle ? 0 : overload.too_long;
             overload.woke = now;
         }
     }

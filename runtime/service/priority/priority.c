@@ -148,9 +148,11 @@ bool nest__priority_soon(void) {
     return priority.lower >= PRIORITY_LOWER;
 }
 
-/* Several sessions may go on before the loop looks: those whose waits are over. */
+/* Several sessions may go on before the loop looks: those whose waits are over. The turn was given
+ * to the class that the client had then. */
 bool nest__priority_yield(const nest_session *s) {
-    return nest__priority_soon() && nest__priority_entry(s)->rank > 0;
+    const struct nest__priority_entry *entry = nest__priority_entry(s);
+    return (nest__priority_soon() && entry->rank > 0) || entry->rank != entry->queued;
 }
 
 int nest_priority(nest_session *s, long number) {

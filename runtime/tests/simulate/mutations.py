@@ -5,8 +5,9 @@ longer there exactly once is a failure: then the bug has to be planted elsewhere
 """
 
 import loops.mutations
+import small_mutations
 
-MUTATIONS = loops.mutations.MUTATIONS + [
+MUTATIONS = [
     # -- a session's life
     ("mark-left", "engine/session.c", "    s->flags &= (uint8_t)~NEST__CUT;\n", ""),
     ("counted-twice", "engine/session.c", "nest__count((enum nest_reason)s->reason, 1)",
@@ -303,3 +304,4 @@ MUTATIONS = loops.mutations.MUTATIONS + [
      "size_t room = work->out.queue.n < limit ? limit - (size_t)work->out.queue.n : 0;",
      "size_t room = limit - (size_t)work->out.queue.n;"),
 ]
+MUTATIONS += loops.mutations.MUTATIONS + small_mutations.MUTATIONS

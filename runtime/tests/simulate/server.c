@@ -1,9 +1,5 @@
 /* server.c: the simulated server, one unit with the whole runtime; and the runs.
- *
- *     simulate [--seed N] [--runs N] [--conversations N] [-v]
- *
- * Each run is a server's whole life in a process of its own, with its own seed: N, N + 1, …
- * Exit status 0: nothing was found. */
+ * life.c has the arguments. */
 #define NEST__RULES 20
 #define NEST__CONDITIONS 2
 #define NEST__STANDALONE 20
@@ -59,8 +55,6 @@
 #include "draw.c"
 
 #include <stdio.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 struct nest__config nest__config;
 const char nest__spec_name[] = "simulate";
@@ -139,53 +133,4 @@ static int run(uint64_t seed) {
     return 0;
 }
 
-/* A server that hangs is a failure as well. A busy machine may give it little processor time for
- * long, so one that waits has longer than one that runs. */
-static void limit(void) {
-    const struct rlimit seconds = {.rlim_cur = 60, .rlim_max = 60};
-    alarm(300);
-    if (setrlimit(RLIMIT_CPU, &seconds) == -1) {
-        perror("simulate: setrlimit");
-    }
-}
-
-int main(int argc, char **argv) {
-    uint64_t seed = 1, runs = 1;
-    sim.conversations = 1000;
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "0";
-        if (strcmp(argv[i], "-v") == 0) {
-            sim.verbose = true;
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            seed = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--runs") == 0) {
-            runs = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--conversations") == 0) {
-            sim.conversations = (uint32_t)strtoul(value, NULL, 10);
-            i++;
-        } else {
-            fprintf(stderr, "simulate: unknown argument %s\n", argv[i]);
-            return 2;
-        }
-    }
-    for (uint64_t i = 0; i < runs; i++) {
-        pid_t child = runs == 1 ? 0 : fork();
-        int status;
-        if (child == 0) {
-            limit();
-            return run(seed + i);
-        }
-        if (child == -1 || waitpid(child, &status, 0) != child) {
-            perror("simulate");
-            return 1;
-        }
-        if (status != 0) {
-            fprintf(stderr, "seed %llu failed (status %x)\n", (unsigned long long)(seed + i),
-                    (unsigned)status);
-            return 9;
-        }
-    }
-    return 0;
-}
+#include "life.c"

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Prints the matcher tables of the simulated server; how they are made is the sample's."""
+"""Prints the matcher tables of a simulated server; how they are made is the sample's.
+
+    tables.py [small]
+"""
 
 import os
 import sys
@@ -33,5 +36,15 @@ tables.RULES = [
     word("MEET ", times(SMALL, 1), text(" "), times(DIGIT, 1), text(" "), times(DIGIT, 1)),
 ]
 
+# in the order of enum small_rule; each message has four bytes
+SMALL_RULES = [
+    word("ASK"),
+    word("BLK"),
+    word("QUT"),
+    word("R0", DIGIT),
+]
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["small"]:
+        tables.RULES = SMALL_RULES
     tables.main()

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from typing import NamedTuple
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness import runtime_list
@@ -41,25 +42,56 @@ LOOPS = ["unit", "script", "loops", "--with", "groups", "--with", "send", "--wit
          "--rename", "service/mail/loop.c:nest__mailbox_take=book_take"]
 
 
-# What is simulated, by the compiler's flags: messages that are found in a stream of bytes; a message for
-# each receive; conversations that join groups and send to each other. LOOPS: the same, by several loops.
-SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE_MEETS=1"], "loops": []}
+# Servers of short messages: with classes of clients; whose loop has too much to do, so that clients wait,
+# or are told.
+SMALL_WORDS = ["unit", "script", "loops", "--with", "blocks", "--without", "main.c",
+               "--without", "poller/command.c", "--listen", "small:tests/simulate/small.h:take",
+               "--rename", "platform/log.c:nest__say=log_say"]
+OVERLOAD_WORDS = [*SMALL_WORDS, "--with", "overload",
+                  "--rename", "loop/accept.c:nest__take=marks_take",
+                  "--rename", "loop/loop.c:nest__poller_sleep=marks_sleep",
+                  "--rename", "loop/loop.c:nest__accept_load=marks_load",
+                  "--rename", "loop/loop.c:nest__poller_completed=marks_completed",
+                  "--rename", "service/overload/overload.c:nest__clock_ms=marks_ms",
+                  "--rename", "service/overload/overload.c:nest__clock_us=marks_us"]
+CLASSES_WORDS = [*SMALL_WORDS, "--with", "priorities",
+                 "--rename", "loop/accept.c:nest__take=shares_take",
+                 "--rename", "loop/loop.c:nest__poller_sleep=shares_sleep"]
 
 
-ONE_LOOP = [spec for spec in SPECS if spec != "loops"]
+class Server(NamedTuple):
+    """How a simulated server is made."""
+    source: str                 # what is compiled, beneath simulate/
+    words: list                 # what it has of the runtime
+    flags: tuple = ()           # of the compiler
+    tables: tuple = ("tables.py",)      # what prints its tables
+
+
+# Messages that are found in a stream of bytes; a message for each receive; conversations that join groups
+# and send to each other; the same, by several loops; and servers of short messages.
+SPECS = {
+    "stream": Server("server.c", WORDS),
+    "message": Server("server.c", WORDS, ("-DNEST__MESSAGES=1",)),
+    "groups": Server("server.c", WORDS, ("-DSIMULATE_MEETS=1",)),
+    "loops": Server("loops/server.c", LOOPS, tables=("loops/tables.py",)),
+    "classes": Server("shares.c", CLASSES_WORDS, tables=("tables.py", "small")),
+    "overload": Server("marks.c", OVERLOAD_WORDS, tables=("tables.py", "small")),
+    "told": Server("marks.c", OVERLOAD_WORDS, ("-DMARKS_TOLD=1",), ("tables.py", "small")),
+}
 
 
 def source(spec, runtime):
     """What is compiled."""
-    return f"{runtime}/tests/simulate/{'loops/' if spec == 'loops' else ''}server.c"
+    return f"{runtime}/tests/simulate/{SPECS[spec].source}"
 
 
 def flags(folder, runtime, spec):
     """Writes the unit and the tables to a folder; the compiler's flags for them and the runtime."""
+    server = SPECS[spec]
     paths = [os.path.join(folder, f"{spec}-{name}.h") for name in ("unit", "tables")]
     with open(paths[0], "w") as out:
-        out.write(runtime_list(*(LOOPS if spec == "loops" else WORDS)))
+        out.write(runtime_list(*server.words))
     with open(paths[1], "w") as out:
-        tables = os.path.join(HERE, "loops" if spec == "loops" else "", "tables.py")
-        subprocess.run([sys.executable, tables], stdout=out, check=True)
-    return [*SPECS[spec], f'-DSIMULATE_UNIT="{paths[0]}"', f'-DSIMULATE_TABLES="{paths[1]}"', "-iquote", runtime]
+        subprocess.run([sys.executable, os.path.join(HERE, server.tables[0]), *server.tables[1:]], stdout=out,
+                       check=True)
+    return [*server.flags, f'-DSIMULATE_UNIT="{paths[0]}"', f'-DSIMULATE_TABLES="{paths[1]}"', "-iquote", runtime]
