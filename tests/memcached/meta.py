@@ -12,7 +12,7 @@ from support.server import Client
 KEY = 'k' * 250
 KANA = '44OG44K544OI'                   # "tesuto" in katakana
 FLAGS = ['q', 'k', 'v', 's', 't', 'c', 'f', 'h', 'u', 'Oo', 'l', 'P', 'Lx']
-ENDS = b'mn\r\n', b'MN\r\n'
+END = b'Oend-of-step\r\n'              # no other answer contains it
 
 # What every row begins with is an empty cache. A value follows its command in the same step.
 ROWS = {
@@ -154,14 +154,14 @@ def plain(text, seen):
 
 def _asked(client, text):
     """The answer to a step."""
-    client.send(text + ENDS[0])
+    client.send(text + b'mg none ' + END)
     got = b''
-    while not got.endswith(ENDS[1]):
+    while not got.endswith(END):
         more = client.socket.recv(1 << 16)
         if not more:
             return got + b'(the connection ends)'
         got += more
-    return got[:-len(ENDS[1])]
+    return got[:-len(b'EN ' + END)]
 
 
 def played(server, steps):

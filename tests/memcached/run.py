@@ -88,7 +88,7 @@ def alike(server, reference):
 
 
 def accesses(server):
-    """meta commands tell the last access, which is not the first fetch"""
+    """meta commands tell the last access, which may change an item, but is not the first fetch"""
     def seconds(client, flags):
         return int(re.fullmatch(rb'HD l(\d+)\r\n', asked(client, b'mg a l' + flags + b'\r\n'))[1])
 
@@ -99,12 +99,16 @@ def accesses(server):
                 raise Failed(f'not within {LIMIT} s: {what}')
             time.sleep(0.05)
     with Client(server) as client:
-        equal('set', asked(client, b'ms a 1\r\nx\r\n'), b'HD\r\n')
+        equal('set', asked(client, b'ms a 1\r\n5\r\n'), b'HD\r\n')
         until_seconds(client, 'time passes', lambda number: number >= 3)
         equal('before the first', seconds(client, b'') >= 3, True)
         equal('after the first', seconds(client, b' u') >= 3, True)
         equal('before the second', seconds(client, b'') >= 3, True)
         until_seconds(client, 'the second counts', lambda number: number < 3)
+        for text, answer in ((b'add a 0 0 1\r\nx\r\n', b'NOT_STORED\r\n'), (b'ma a\r\n', b'HD\r\n')):
+            until_seconds(client, 'time passes', lambda number: number >= 3)
+            equal(text, asked(client, text), answer)
+            until_seconds(client, f'{text} counts', lambda number: number < 3)
 
 
 def large(server):
