@@ -14,10 +14,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::cgroup::Group;
 use crate::conditions::Unchanged;
 use crate::files::{Identity, Unfit, find};
-use crate::fill::prepare;
+use crate::fill::{prepare, prepare_last};
 use crate::origin::Origin;
 use crate::server;
-use crate::shape::{BLOCK, BLOCKS, HEAD, Name, parts, question};
+use crate::shape::{BLOCK, BLOCKS, HEAD, Name, closing, parts, question};
 use crate::shared::{Phase, Shared, locked};
 
 /// So long a name is left alone after its file or its answer did not fit.
@@ -103,15 +103,21 @@ fn fill(shared: &Shared, name: &Name, conditional: bool) -> Result<(), String> {
     let followed = follow.add(folder, &found.path);
     drop(follow);
     followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;
-    let mut origin = Origin::connect(shared.port)?;
-    let prepared = prepare(&mut origin, host, path, &found.bytes)?;
+    let connect = || Origin::connect(shared.port);
+    let mut origin = None;
+    let prepared = match closing(name) {
+        Some(closing) => prepare_last(connect, host, path, &found.bytes, closing)?,
+        None => prepare(origin.insert(connect()?), host, path, &found.bytes)?,
+    };
+    if prepared.of_another(found.identity.modified()) {
+        return Err("the server answers with another file".to_owned());
+    }
     if prepared.weak && found.identity.recent() {
         return Err("its ETag is weak for the moment".to_owned());
     }
-    let unchanged = if conditional {
-        Unchanged::learn(&mut origin, host, path, &prepared)
-    } else {
-        Unchanged::default()
+    let unchanged = match &mut origin {
+        Some(origin) if conditional => Unchanged::learn(origin, host, path, &prepared),
+        _ => Unchanged::default(),
     };
     let mut cache = lock();
     cache.put(

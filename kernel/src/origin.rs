@@ -23,6 +23,7 @@ pub struct Answer {
 pub struct Origin {
     stream: TcpStream,
     rest: Vec<u8>,
+    version: &'static str,
 }
 
 impl Origin {
@@ -48,7 +49,20 @@ impl Origin {
         Ok(Origin {
             stream,
             rest: Vec::new(),
+            version: "1.1",
         })
+    }
+
+    /// The same connection, whose client speaks HTTP/1.0.
+    pub fn old(mut self) -> Self {
+        self.version = "1.0";
+        self
+    }
+
+    /// Whether the server ends the connection now, and has sent nothing more.
+    pub fn ends_here(mut self) -> bool {
+        let mut byte = [0; 1];
+        self.rest.is_empty() && matches!(self.stream.read(&mut byte), Ok(0))
     }
 
     /// The two ends: ours, the server's.
@@ -68,8 +82,10 @@ impl Origin {
         path: &str,
         fields: &str,
     ) -> Result<Answer, String> {
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nPragma: no-cache\r\n{fields}\r\n");
+        let version = self.version;
+        let request = format!(
+            "{method} {path} HTTP/{version}\r\nHost: {host}\r\nPragma: no-cache\r\n{fields}\r\n"
+        );
         let sent = self.stream.write_all(request.as_bytes());
         sent.map_err(|e| crate::failure::reason(&e))?;
         let until = Instant::now() + LIMIT;

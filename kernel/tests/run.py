@@ -30,6 +30,7 @@ from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
+from singles import closes, reused, six
 from generated import generated, halted, idle, ports, spoiled, without
 
 CONVERSATIONS, OTHERS = 1200, 400
@@ -395,7 +396,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '19 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '20 families\n')
 
 
 def exported(folder):
@@ -521,7 +522,7 @@ def segments(folder):
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
+TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
          neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, ports, spoiled, idle, halted,
          without, segments, conversations, others]
 
