@@ -120,7 +120,14 @@ fn last_lines(answer: &Answer, closing: Closing) -> Result<Vec<String>, String> 
     if !said.map_or(old, |said| said.eq_ignore_ascii_case("close")) {
         return Err("the answer does not say that the connection ends".to_owned());
     }
-    common(answer, if old { "HTTP/1.0 200 OK" } else { "HTTP/1.1 200 OK" })
+    common(
+        answer,
+        if old {
+            "HTTP/1.0 200 OK"
+        } else {
+            "HTTP/1.1 200 OK"
+        },
+    )
 }
 
 /// The lines in which all answers agree; nothing if they differ in more than what is said of the

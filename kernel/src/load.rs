@@ -3,9 +3,7 @@
 //! Must not know: which answers are kept, and why.
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf, SockHash};
-use aya::programs::{
-    CgroupAttachMode, CgroupSkbAttachType, Program, ProgramError, TcAttachType,
-};
+use aya::programs::{CgroupAttachMode, CgroupSkbAttachType, Program, ProgramError, TcAttachType};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::date;

@@ -2,6 +2,7 @@
 //!
 //! Must not know: files, and which answers are kept.
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -42,6 +43,22 @@ impl Origin {
         }
         let stream =
             stream.map_err(|e| format!("cannot connect: {}", crate::failure::reason(&e)))?;
+        Self::over(stream)
+    }
+
+    /// Connects to the address at which the server was reached last; if it is not there, as `connect` does. The list
+    /// of who listens is long on a busy machine.
+    pub fn again(port: u16, last: &Cell<Option<SocketAddr>>) -> Result<Self, String> {
+        let known = last.get().map(|to| TcpStream::connect_timeout(&to, LIMIT));
+        let origin = match known {
+            Some(Ok(stream)) => Self::over(stream)?,
+            _ => Self::connect(port)?,
+        };
+        last.set(origin.ends().map(|(_, server)| server));
+        Ok(origin)
+    }
+
+    fn over(stream: TcpStream) -> Result<Self, String> {
         let bounded = stream
             .set_read_timeout(Some(LIMIT))
             .and_then(|()| stream.set_write_timeout(Some(LIMIT)));

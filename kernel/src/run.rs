@@ -88,7 +88,9 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let number = folder.metadata().map_err(opened)?.ino();
     loaded.attach(&folder)?;
     for device in loaded.listen()? {
-        say(&format!("requests that end their connection are left to the server at {device}"));
+        say(&format!(
+            "requests that end their connection are left to the server at {device}"
+        ));
     }
     let follow = Follow::new();
     let follow = follow.map_err(|e| Failure::io("cannot follow files", &e.into()))?;
