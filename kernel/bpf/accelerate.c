@@ -7,6 +7,7 @@
 
 #include "answers.c"
 #include "requests.c"
+#include "singles.c"
 
 const volatile __u32 nest_port = 0;
 const volatile __u32 nest_net = 0;

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SOURCES = ['accelerate.c', 'answers.c', 'conditions.h', 'connections.c', 'heads.h', 'requests.c', 'types.h', 'build.py']
+SOURCES = ['accelerate.c', 'answers.c', 'conditions.h', 'connections.c', 'heads.h', 'requests.c', 'segments.h', 'singles.c', 'types.h', 'build.py']
 FLAGS = ['-std=gnu17', '-g', '-O2', '-target', 'bpf', '-mcpu=v3', '-Wall', '-Wextra', '-Werror',
          '-Wno-unused-function', '-fdebug-compilation-dir=.']
 OBJECT = os.path.join(HERE, 'accelerate.bpf')

@@ -16,6 +16,8 @@ enum line {
     LINE_CHANGES, /* may change the answer */
     LINE_UNSURE,  /* something may follow the head, or the connection may end */
     LINE_HOST,
+    LINE_KEEP,  /* Connection: keep-alive */
+    LINE_CLOSE, /* Connection: close */
     LINE_NONE_MATCH,
     LINE_SINCE
 };
@@ -31,6 +33,8 @@ struct walk {
     __u32 tag; /* where the value of If-None-Match begins */
     __u32 sinces;
     __u32 since; /* where the value of If-Modified-Since begins */
+    __u32 keeps;
+    __u32 closes;
     __u32 sized;
     __u32 length; /* Content-Length of an answer */
 };
@@ -98,7 +102,10 @@ NOINLINE int request_line(struct scratch *scratch, __u32 at) {
     if (BEGINS("if-modified-since: "))
         return LINE_SINCE;
     if (BEGINS("connection: keep-alive") && text[22] == '\r')
-        return LINE_PLAIN;
+        return LINE_KEEP;
+    if (BEGINS("connection: ") && text[17] == '\r' &&
+        ((word(text + 12) | FOLD) & FIRST(5)) == WORD('c', 'l', 'o', 's', 'e', 0, 0, 0))
+        return LINE_CLOSE;
     if (BEGINS("connecti") || BEGINS("cont") || BEGINS("t") || BEGINS("ex") || BEGINS("up") ||
         BEGINS("proxy") || BEGINS("keep") || BEGINS("h") || text[0] < '0')
         return LINE_UNSURE;
@@ -158,6 +165,10 @@ NOINLINE int walk_line(struct walk *walk, struct scratch *scratch, __u32 at) {
             walk->hosts++;
             walk->host = at + 6;
         }
+    } else if (line == LINE_KEEP) {
+        walk->keeps++;
+    } else if (line == LINE_CLOSE) {
+        walk->closes++;
     } else if (line == LINE_NONE_MATCH) {
         walk->tags++;
         walk->tag = at + 15;

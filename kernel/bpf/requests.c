@@ -11,17 +11,22 @@
 #define RENEW_NS 2000000000ULL
 /* How long the loader is not asked again for the same name. */
 #define ASK_NS 500000000ULL
+/* How exact the time of the last request is that ended its connection. */
+#define NOTE_NS 1000000000ULL
 
 struct request {
     __u32 head;   /* HEAD */
     __u32 fields; /* one may change the answer */
     enum line line;
+    __u32 closing; /* enum closing */
     struct condition condition;
 };
 
 /* Copies the path into the name. Returns where the path ends, or 0 if no file has such a name. */
-INLINE __u32 read_path(struct scratch *scratch, __u32 start) {
+NOINLINE __u32 read_path(struct scratch *scratch, __u32 start) {
     __u32 i;
+    if (!scratch || start > 8)
+        return 0;
     for (i = 0; i < PATH_BYTES; i++) {
         unsigned char c = scratch->bytes[start + i];
         if (c == ' ')
@@ -34,8 +39,10 @@ INLINE __u32 read_path(struct scratch *scratch, __u32 start) {
 }
 
 /* Copies the value of Host into the name, in lower case; 0: it is empty or too long. */
-INLINE int read_host(struct scratch *scratch, __u32 start) {
+NOINLINE int read_host(struct scratch *scratch, __u32 start) {
     __u32 i;
+    if (!scratch)
+        return 0;
     for (i = 0; i < HOST_BYTES; i++) {
         unsigned char c = scratch->bytes[(start + i) & (HEAD_BYTES - 1)];
         if (c == '\r')
@@ -47,13 +54,26 @@ INLINE int read_host(struct scratch *scratch, __u32 start) {
     return 0;
 }
 
-/* Reads the request that fills the skb. Its name is in the scratch buffer afterwards. */
-INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratch) {
+/* The digit behind " HTTP/1." at `at`, if the line ends there and the version is known; or 0. */
+NOINLINE int read_version(struct scratch *scratch, __u32 at) {
+    const unsigned char *text;
+    if (!scratch || at > HEAD_BYTES - 16)
+        return 0;
+    text = scratch->bytes + at;
+    if (word(text) != WORD(' ', 'H', 'T', 'T', 'P', '/', '1', '.') || text[9] != '\r')
+        return 0;
+    return text[8] == '0' || text[8] == '1' ? text[8] : 0;
+}
+
+/* Reads the request that fills the skb from `offset` on. Its name is in the scratch buffer
+ * afterwards. */
+INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratch, __u32 offset) {
     struct request request = {.line = LINE_UNSURE};
     struct walk walk = {0};
-    __u32 size = skb->len, start, end;
+    __u32 size = skb->len - offset, start, end;
     unsigned char *bytes = scratch->bytes;
-    if (size < sizeof(struct tag) || size > HEAD_BYTES || skb_read(skb, 0, bytes, size))
+    int version;
+    if (size < sizeof(struct tag) || size > HEAD_BYTES || skb_read(skb, offset, bytes, size))
         return request;
     if ((word(bytes) & FIRST(4)) == WORD('G', 'E', 'T', ' ', 0, 0, 0, 0))
         start = 4;
@@ -63,23 +83,28 @@ INLINE struct request read_request(struct __sk_buff *skb, struct scratch *scratc
         return request;
     request.head = start == 5;
     __builtin_memset(&scratch->question, 0, sizeof scratch->question);
-    end = request.head ? read_path(scratch, 5) : read_path(scratch, 4);
+    end = read_path(scratch, start);
     walk.size = size;
     walk_head(&walk, scratch);
     if (walk.end != size || walk.worst == LINE_UNSURE)
         return request;
     request.line = LINE_CHANGES;
     request.fields = walk.worst != LINE_PLAIN;
+    request.closing = walk.closes ? CLOSING_ASKED : CLOSING_NOT;
     if (!end || end > HEAD_BYTES - 16 || walk.worst != LINE_PLAIN || walk.hosts != 1 ||
         walk.tags > 1 || walk.sinces > 1)
         return request;
     request.condition.tag = walk.tag;
     request.condition.since = walk.since;
-    if (word(bytes + end) != WORD(' ', 'H', 'T', 'T', 'P', '/', '1', '.') ||
-        bytes[end + 8] != '1' || bytes[end + 9] != '\r')
+    version = read_version(scratch, end);
+    if (!version || (walk.keeps && (walk.closes || version == '0')))
         request.line = LINE_UNSURE;
     else if (read_host(scratch, walk.host))
         request.line = LINE_PLAIN;
+    else if (version == '0')
+        request.line = LINE_UNSURE;
+    if (version == '0')
+        request.closing = CLOSING_OLD;
     return request;
 }
 
@@ -120,6 +145,14 @@ INLINE int promise(struct __sk_buff *skb, struct connection *connection, struct 
     mark.number = connection->promised;
     *tag = mark;
     return 1;
+}
+
+/* Notes that there are requests that end their connection. */
+INLINE void note_closing(__u64 now) {
+    __u32 zero = 0;
+    __u64 *last = map_lookup(&closings, &zero);
+    if (last && now - *last > NOTE_NS)
+        *last = now;
 }
 
 /* Tries to answer a plain request here; 0: the server must. */
@@ -245,8 +278,10 @@ int nest_verdict(struct __sk_buff *skb) {
     if (!socket)
         goto user;
     early = is_early(connection, socket);
-    request = read_request(skb, scratch);
-    if (request.line == LINE_UNSURE)
+    request = read_request(skb, scratch, 0);
+    if (request.closing)
+        note_closing(now_coarse());
+    if (request.line == LINE_UNSURE || request.closing)
         goto user;
     if (connection->mode == MODE_WAITS) {
         if (!connection->known || !at_or_after(socket->write_seq, connection->end))

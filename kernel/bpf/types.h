@@ -26,10 +26,18 @@
 #define HOST_BYTES 40
 #define PATH_BYTES 88
 
-/* What a file is asked for by: bytes of Host and of the path, padded with zeros. */
+/* What a file is asked for by: bytes of Host and of the path, padded with zeros. The last byte of
+ * the path is enum closing: a request that ends its connection has another answer. */
 struct name {
     unsigned char host[HOST_BYTES];
     unsigned char path[PATH_BYTES];
+};
+
+/* How a request ends its connection. */
+enum closing {
+    CLOSING_NOT,
+    CLOSING_ASKED, /* HTTP/1.1 with "Connection: close" */
+    CLOSING_OLD    /* HTTP/1.0 without "Connection: keep-alive" */
 };
 
 /* The conditional requests that a server answers with 304 if they name the version that it has. */
@@ -71,6 +79,7 @@ struct clock {
     __u64 until;
     __u64 date;  /* which of `dates` is valid */
     __u64 edges; /* the server hears of new bytes once, not as long as there are some */
+    __u64 group; /* the number of the server's control group */
 };
 
 struct date {
@@ -103,6 +112,32 @@ struct connection {
     __u32 sent;
     __u32 broken;   /* an answer could not be sent whole */
     __u32 accepted; /* no request waits that came before the server accepted the connection */
+};
+
+/* A client of the port: addresses in network order, those of IPv4 in the first word. */
+struct flow {
+    __u32 client[4];
+    __u32 server[4];
+    __u32 port;
+};
+
+/* A client whose only request was answered without a socket. Sequence numbers are the server's,
+ * unless stated otherwise. */
+struct single {
+    __u64 sent;  /* when the answer, or a part of it, was last sent */
+    __u32 start; /* of the answer */
+    __u32 end;   /* behind the FIN */
+    __u32 acked; /* the client has all before it */
+    __u32 asked; /* of the client: where the request begins */
+    __u32 next;  /* of the client: what it sends next */
+    __u32 index;
+    __u32 generation;
+    __u32 size;    /* of the answer */
+    __u32 segment; /* the payload of a segment: a multiple of PIECE */
+    __u32 repeats; /* how often the request came again */
+    __u32 again;   /* from where on a part was last sent again */
+    __u32 freed;   /* the kernel was told to forget the handshake */
+    __u32 ended;   /* the client has sent its FIN */
 };
 
 /* What replaces the first bytes of a request that is answered here. */
@@ -152,6 +187,7 @@ enum count {
     COUNT_TRIMMED,   /* repeated bytes that were removed from a segment */
     COUNT_BROKEN,    /* connections that were ended because an answer could not be sent whole */
     COUNT_UNLOGGED,  /* records that did not fit into the ring */
+    COUNT_SINGLES,   /* of the answers, those that were given without a connection of the server */
     COUNTS
 };
 
@@ -212,6 +248,21 @@ struct {
     HOLDS(key, __u32);
     HOLDS(value, __u64);
 } counts SECTION(".maps");
+
+/* When a request that ends its connection was last seen. */
+struct {
+    KIND(type, BPF_MAP_TYPE_ARRAY);
+    KIND(max_entries, 1);
+    HOLDS(key, __u32);
+    HOLDS(value, __u64);
+} closings SECTION(".maps");
+
+struct {
+    KIND(type, BPF_MAP_TYPE_LRU_HASH);
+    KIND(max_entries, 16384);
+    HOLDS(key, struct flow);
+    HOLDS(value, struct single);
+} singles SECTION(".maps");
 
 /* Names for which the loader was asked a moment ago. */
 struct {
@@ -283,6 +334,18 @@ struct ns_common {
     unsigned int inum;
 } KERNEL;
 
+struct kernfs_node {
+    __u64 id;
+} KERNEL;
+
+struct cgroup {
+    struct kernfs_node *kn;
+} KERNEL;
+
+struct sock_cgroup_data {
+    struct cgroup *cgroup;
+} KERNEL;
+
 struct net {
     struct ns_common ns;
 } KERNEL;
@@ -298,6 +361,7 @@ struct sock_common {
     possible_net_t skc_net;
     struct in6_addr skc_v6_daddr;
     atomic64_t skc_cookie;
+    struct sock *skc_listener;
 } KERNEL;
 
 typedef struct {
@@ -309,11 +373,30 @@ struct sock {
     socket_lock_t sk_lock;
     int sk_wmem_queued;
     int sk_sndbuf;
+    struct sock_cgroup_data sk_cgrp_data;
 } KERNEL;
 
 struct tcp_sock {
     __u32 copied_seq;
     __u32 write_seq;
+} KERNEL;
+
+/* A handshake that is not complete. */
+struct request_sock {
+    struct sock_common __req_common;
+    __u16 mss;
+    __u8 num_retrans;
+} KERNEL;
+
+struct inet_request_sock {
+    struct request_sock req;
+    __u16 snd_wscale : 4;
+} KERNEL;
+
+struct tcp_request_sock {
+    struct inet_request_sock req;
+    __u32 rcv_isn;
+    __u32 snt_isn;
 } KERNEL;
 
 struct task_struct {
@@ -336,6 +419,19 @@ static long (*const skb_read)(const void *skb, __u32 offset, void *to,
 static long (*const skb_pull)(struct __sk_buff *skb, __u32 size) = (void *)BPF_FUNC_skb_pull_data;
 static long (*const skb_trim)(struct __sk_buff *skb, __s32 change, __u32 mode,
                               __u64 flags) = (void *)BPF_FUNC_skb_adjust_room;
+static long (*const skb_resize)(struct __sk_buff *skb, __u32 size,
+                                __u64 flags) = (void *)BPF_FUNC_skb_change_tail;
+static long (*const skb_write)(struct __sk_buff *skb, __u32 offset, const void *from, __u32 size,
+                               __u64 flags) = (void *)BPF_FUNC_skb_store_bytes;
+static long (*const skb_send)(struct __sk_buff *skb, __u32 device,
+                              __u64 flags) = (void *)BPF_FUNC_clone_redirect;
+static long (*const skb_sum_add)(struct __sk_buff *skb, __u32 sum) = (void *)BPF_FUNC_csum_update;
+static long (*const skb_sum_level)(struct __sk_buff *skb,
+                                   __u64 level) = (void *)BPF_FUNC_csum_level;
+static void *(*const socket_find)(void *context, struct bpf_sock_tuple *tuple, __u32 size,
+                                  __u64 net, __u64 flags) = (void *)BPF_FUNC_skc_lookup_tcp;
+static void (*const socket_release)(void *socket) = (void *)BPF_FUNC_sk_release;
+static void *(*const handshake_of)(void *socket) = (void *)BPF_FUNC_skc_to_tcp_request_sock;
 static long (*const skb_redirect)(struct __sk_buff *skb, void *map, void *key,
                                   __u64 flags) = (void *)BPF_FUNC_sk_redirect_hash;
 static long (*const msg_pull)(struct sk_msg_md *msg, __u32 start, __u32 end,

@@ -48,6 +48,11 @@ impl Identity {
         within(self.changed, YOUNG)
     }
 
+    /// When the file was modified, in seconds since 1970.
+    pub fn modified(&self) -> u64 {
+        u64::try_from(self.modified.0).unwrap_or(0)
+    }
+
     /// Whether the file was modified so recently that a server may say so in its answer, as Apache does
     /// with a weak `ETag`.
     pub fn recent(&self) -> bool {

@@ -4,7 +4,7 @@
 
 use crate::date;
 use crate::origin::{Answer, Origin};
-use crate::shape::HEAD;
+use crate::shape::{Closing, HEAD};
 
 /// A browser's fields, all those that the programs pass (`request_line` in `bpf/heads.h`): a server that answers
 /// them in another way is not imitated. The browser reloads, and comes from a page of another site, because
@@ -41,6 +41,17 @@ pub struct Prepared {
     pub date: usize,
     /// It has a weak `ETag`.
     pub weak: bool,
+    /// When the server says that its file was modified.
+    modified: Option<String>,
+}
+
+impl Prepared {
+    /// Whether the server answers with another file, as it says itself: one with the same contents, that changes
+    /// by itself.
+    pub fn of_another(&self, modified: u64) -> bool {
+        let told = self.modified.as_ref();
+        told.is_some_and(|told| *told != date::http(modified))
+    }
 }
 
 /// Asks the server for a file of which the bytes are known. Returns the answer that may be repeated.
@@ -62,6 +73,61 @@ pub fn prepare(
     let lasting = |answer| lasting(answer, "200 OK");
     let lines = agreed(&[lasting(&first)?, lasting(&second)?, lasting(&third)?]);
     compose(&lines.ok_or("the server's answers differ")?, file)
+}
+
+/// Asks the server for the answer after which it ends the connection, each time on a connection of its own.
+pub fn prepare_last(
+    connect: impl Fn() -> Result<Origin, String>,
+    host: &str,
+    path: &str,
+    file: &[u8],
+    closing: Closing,
+) -> Result<Prepared, String> {
+    let get = |method, fields: &str| -> Result<Answer, String> {
+        let mut origin = connect()?;
+        let mut fields = fields.replace("Connection: keep-alive\r\n", "");
+        if closing == Closing::Asked {
+            fields.push_str("Connection: close\r\n");
+        } else {
+            origin = origin.old();
+        }
+        let answer = origin.request(method, host, path, &fields, file.len())?;
+        if !origin.ends_here() {
+            return Err("the server does not end the connection".to_owned());
+        }
+        Ok(answer)
+    };
+    let (first, second, third) = (
+        get("GET", PLAIN)?,
+        get("GET", BROWSER)?,
+        get("HEAD", PLAIN)?,
+    );
+    if first.body != file || second.body != file {
+        return Err("the server's answer is not the file".to_owned());
+    }
+    let lines = last_lines(&first, closing)?;
+    if lines != last_lines(&second, closing)? || lines != last_lines(&third, closing)? {
+        return Err("the server's answers differ".to_owned());
+    }
+    compose(&lines, file)
+}
+
+/// The lines of an answer that every client gets whose request ends the connection.
+fn last_lines(answer: &Answer, closing: Closing) -> Result<Vec<String>, String> {
+    let old = closing == Closing::Old
+        && answer.lines.first().map(String::as_str) == Some("HTTP/1.0 200 OK");
+    let said = answer.field("connection");
+    if !said.map_or(old, |said| said.eq_ignore_ascii_case("close")) {
+        return Err("the answer does not say that the connection ends".to_owned());
+    }
+    common(
+        answer,
+        if old {
+            "HTTP/1.0 200 OK"
+        } else {
+            "HTTP/1.1 200 OK"
+        },
+    )
 }
 
 /// The lines in which all answers agree; nothing if they differ in more than what is said of the
@@ -87,8 +153,18 @@ pub fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
 /// The lines of an answer that every client gets, without those of one connection. The value of `Date` is
 /// left out. An answer with another status is an error.
 pub fn lasting(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
+    let lines = common(answer, &format!("HTTP/1.1 {wanted}"))?;
+    let connection = answer.field("connection").unwrap_or("keep-alive");
+    if !connection.eq_ignore_ascii_case("keep-alive") {
+        return Err(format!("the answer has connection: {connection}"));
+    }
+    Ok(lines)
+}
+
+/// The lines of an answer that begins with this line, if it is the same for every client.
+fn common(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
     let status = answer.lines.first().map_or("", String::as_str);
-    if status.strip_prefix("HTTP/1.1 ") != Some(wanted) {
+    if status != wanted {
         return Err(format!("the server answers {status}"));
     }
     for name in VARYING {
@@ -102,10 +178,6 @@ pub fn lasting(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
         .any(|w| kept.contains(w))
     {
         return Err(format!("the answer has cache-control: {kept}"));
-    }
-    let connection = answer.field("connection").unwrap_or("keep-alive");
-    if !connection.eq_ignore_ascii_case("keep-alive") {
-        return Err(format!("the answer has connection: {connection}"));
     }
     let timed = kept.contains("max-age");
     let mut lines = Vec::new();
@@ -149,13 +221,19 @@ pub fn compose(lines: &[String], file: &[u8]) -> Result<Prepared, String> {
         head: length,
         date,
         weak: lines.iter().any(|line| line.starts_with("ETag: W/")),
+        modified: lines.iter().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let wanted = name.eq_ignore_ascii_case("last-modified");
+            wanted.then(|| value.trim().to_owned())
+        }),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BROWSER, agreed, compose, lasting};
+    use super::{BROWSER, agreed, compose, last_lines, lasting};
     use crate::origin::Answer;
+    use crate::shape::Closing;
 
     fn answer(fields: &str) -> Answer {
         let head = format!("HTTP/1.1 200 OK\r\n{fields}");
@@ -209,6 +287,33 @@ mod tests {
         assert_eq!(agreed(&[plain.clone(), told.clone()]), Some(plain.clone()));
         assert_eq!(agreed(&[told.clone(), told.clone()]), Some(told));
         assert_eq!(agreed(&[plain, of("Server: y")]), None);
+    }
+
+    #[test]
+    fn the_date_of_the_file_is_compared() {
+        let made = |line: &str| compose(&["HTTP/1.1 200 OK".to_owned(), line.to_owned()], b"");
+        let dated = made("last-modified: Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        assert!(!dated.of_another(784_111_777));
+        assert!(dated.of_another(784_111_778));
+        assert!(!made("Server: x").unwrap().of_another(1));
+    }
+
+    #[test]
+    fn the_last_answer_of_a_connection_says_so() {
+        let made = |head: &str, closing| {
+            let lines = head.split("\r\n").map(str::to_owned).collect();
+            let body = Vec::new();
+            last_lines(&Answer { lines, body }, closing)
+        };
+        for closing in [Closing::Asked, Closing::Old] {
+            assert!(made("HTTP/1.1 200 OK\r\nConnection: close", closing).is_ok());
+            assert!(made("HTTP/1.1 200 OK\r\nConnection: keep-alive", closing).is_err());
+            assert!(made("HTTP/1.1 200 OK", closing).is_err());
+            let vary = "HTTP/1.1 200 OK\r\nConnection: close\r\nVary: *";
+            assert!(made(vary, closing).is_err());
+        }
+        assert!(made("HTTP/1.0 200 OK", Closing::Old).is_ok());
+        assert!(made("HTTP/1.0 200 OK", Closing::Asked).is_err());
     }
 
     #[test]

@@ -2,7 +2,9 @@
 //!
 //! Must not know: signals, the clock, and the questions of users.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,10 +16,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::cgroup::Group;
 use crate::conditions::Unchanged;
 use crate::files::{Identity, Unfit, find};
-use crate::fill::prepare;
+use crate::fill::{prepare, prepare_last};
 use crate::origin::Origin;
 use crate::server;
-use crate::shape::{BLOCK, BLOCKS, HEAD, Name, parts, question};
+use crate::shape::{BLOCK, BLOCKS, HEAD, Name, closing, parts, question};
 use crate::shared::{Phase, Shared, locked};
 
 /// So long a name is left alone after its file or its answer did not fit.
@@ -36,6 +38,7 @@ pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
         Err(reason) => return shared.enter(Phase::Off(reason)),
     }
     let mut paused: BTreeMap<Name, Instant> = BTreeMap::new();
+    let reached = Cell::new(None);
     while !ended() {
         let second = Timespec {
             tv_sec: 0,
@@ -59,7 +62,7 @@ pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
             if paused.contains_key(&name) {
                 continue;
             }
-            if let Err(reason) = fill(shared, &name, conditional) {
+            if let Err(reason) = fill(shared, &name, conditional, &reached) {
                 shared.refuse(reason);
                 if paused.len() < PAUSED {
                     paused.insert(name, Instant::now() + PAUSE);
@@ -78,8 +81,14 @@ impl AsFd for RingFd<'_> {
     }
 }
 
-/// Puts the answer of a name in, if its file can be one; `conditional`: with its 304, if it has one.
-fn fill(shared: &Shared, name: &Name, conditional: bool) -> Result<(), String> {
+/// Puts the answer of a name in, if its file can be one; `conditional`: with its 304, if it has one; `reached`: the
+/// server, if it was.
+fn fill(
+    shared: &Shared,
+    name: &Name,
+    conditional: bool,
+    reached: &Cell<Option<SocketAddr>>,
+) -> Result<(), String> {
     let Some((host, path)) = parts(name) else {
         return Ok(());
     };
@@ -103,15 +112,21 @@ fn fill(shared: &Shared, name: &Name, conditional: bool) -> Result<(), String> {
     let followed = follow.add(folder, &found.path);
     drop(follow);
     followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;
-    let mut origin = Origin::connect(shared.port)?;
-    let prepared = prepare(&mut origin, host, path, &found.bytes)?;
+    let connect = || Origin::again(shared.port, reached);
+    let mut origin = None;
+    let prepared = match closing(name) {
+        Some(closing) => prepare_last(connect, host, path, &found.bytes, closing)?,
+        None => prepare(origin.insert(connect()?), host, path, &found.bytes)?,
+    };
+    if prepared.of_another(found.identity.modified()) {
+        return Err("the server answers with another file".to_owned());
+    }
     if prepared.weak && found.identity.recent() {
         return Err("its ETag is weak for the moment".to_owned());
     }
-    let unchanged = if conditional {
-        Unchanged::learn(&mut origin, host, path, &prepared)
-    } else {
-        Unchanged::default()
+    let unchanged = match &mut origin {
+        Some(origin) if conditional => Unchanged::learn(origin, host, path, &prepared),
+        _ => Unchanged::default(),
     };
     let mut cache = lock();
     cache.put(

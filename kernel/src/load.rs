@@ -3,7 +3,7 @@
 //! Must not know: which answers are kept, and why.
 
 use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray, RingBuf, SockHash};
-use aya::programs::{CgroupAttachMode, CgroupSkbAttachType, Program, ProgramError};
+use aya::programs::{CgroupAttachMode, CgroupSkbAttachType, Program, ProgramError, TcAttachType};
 use aya::{Ebpf, EbpfLoader};
 
 use crate::date;
@@ -38,10 +38,11 @@ pub struct Answers {
 
 /// The clock of the programs, and what they count.
 pub struct Clock {
-    clocks: Array<MapData, [u64; 3]>,
+    clocks: Array<MapData, [u64; 4]>,
     dates: Array<MapData, [u8; 32]>,
     second: u64,
     which: u64,
+    group: u64,
 }
 
 /// What tells the state of the connections.
@@ -50,14 +51,19 @@ pub struct Watch {
     counts: PerCpuArray<MapData, u64>,
 }
 
-fn refused(what: &str, error: &dyn std::error::Error) -> Failure {
+/// An error and its causes, in one line.
+fn text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(inner) = source {
         text = format!("{text}: {inner}");
         source = inner.source();
     }
-    let line = text.lines().next().unwrap_or_default();
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn refused(what: &str, error: &dyn std::error::Error) -> Failure {
+    let line = text(error);
     Failure::Missing(vec![format!("the kernel refuses {what}: {line}")])
 }
 
@@ -85,6 +91,7 @@ impl Loaded {
                 Program::CgroupSkb(program) => program.load(),
                 Program::SkSkb(program) => program.load(),
                 Program::SkMsg(program) => program.load(),
+                Program::SchedClassifier(program) => program.load(),
                 _ => Err(ProgramError::UnexpectedProgramType),
             };
             loaded.map_err(|e| refused(&format!("the program {name}"), &e))?;
@@ -128,6 +135,27 @@ impl Loaded {
         Ok(())
     }
 
+    /// Attaches the program that answers single requests to the network devices of the namespace. Of a device
+    /// that comes later the server answers them. Returns those that refuse it, and why.
+    pub fn listen(&mut self) -> Result<Vec<String>, Failure> {
+        let mut without = Vec::new();
+        let devices = std::fs::read_to_string("/proc/self/net/dev");
+        let devices = devices.map_err(|e| Failure::io("cannot read /proc/self/net/dev", &e))?;
+        let names = devices.lines().filter_map(|line| line.split_once(':'));
+        for name in names.map(|(name, _)| name.trim()) {
+            let attached = match self.ebpf.program_mut("nest_single") {
+                Some(Program::SchedClassifier(program)) => {
+                    program.attach(name, TcAttachType::Ingress).map(|_| ())
+                }
+                _ => Err(ProgramError::UnexpectedProgramType),
+            };
+            if let Err(error) = attached {
+                without.push(format!("{name}: {}", text(&error)));
+            }
+        }
+        Ok(without)
+    }
+
     fn map<T: TryFrom<Map>>(&mut self, name: &str) -> Result<T, Failure>
     where
         T::Error: std::fmt::Debug,
@@ -146,13 +174,15 @@ impl Loaded {
         })
     }
 
-    /// The clock of the programs. Until it is set, they answer nothing.
-    pub fn clock(&mut self) -> Result<Clock, Failure> {
+    /// The clock of the programs, for the server in the control group with this number. Until it is set, they
+    /// answer nothing.
+    pub fn clock(&mut self, group: u64) -> Result<Clock, Failure> {
         Ok(Clock {
             clocks: self.map("clocks")?,
             dates: self.map("dates")?,
             second: 0,
             which: 0,
+            group,
         })
     }
 
@@ -194,7 +224,7 @@ impl Clock {
         let now = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
             + u64::try_from(now.tv_nsec).unwrap_or(0);
         let until = if lease == 0 { 0 } else { now + lease };
-        let values = [until, self.which, u64::from(edges)];
+        let values = [until, self.which, u64::from(edges), self.group];
         self.clocks.set(0, values, 0).map_err(failed)
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::date;
 use crate::failure::Failure;
-use crate::shape::{Name, Record, parts};
+use crate::shape::{Closing, Name, Record, closing, parts};
 
 /// The open log.
 pub struct Log {
@@ -45,8 +45,10 @@ impl Log {
             .map_or("-", |(_, path)| path);
         let method = if record.head { "HEAD" } else { "GET" };
         let status = if record.unchanged { 304 } else { 200 };
+        let old = name.and_then(closing) == Some(Closing::Old);
+        let version = if old { "1.0" } else { "1.1" };
         self.text.push_str(&format!(
-            "{} - - [{}] \"{method} {path} HTTP/1.1\" {status} {}\n",
+            "{} - - [{}] \"{method} {path} HTTP/{version}\" {status} {}\n",
             record.address,
             date::log(date::now()),
             record.bytes

@@ -2,6 +2,7 @@
 //!
 //! Must not know: files, and which answers are kept.
 
+use std::cell::Cell;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ pub struct Answer {
 pub struct Origin {
     stream: TcpStream,
     rest: Vec<u8>,
+    version: &'static str,
 }
 
 impl Origin {
@@ -41,6 +43,22 @@ impl Origin {
         }
         let stream =
             stream.map_err(|e| format!("cannot connect: {}", crate::failure::reason(&e)))?;
+        Self::over(stream)
+    }
+
+    /// Connects to the address at which the server was reached last; if it is not there, as `connect` does. The list
+    /// of who listens is long on a busy machine.
+    pub fn again(port: u16, last: &Cell<Option<SocketAddr>>) -> Result<Self, String> {
+        let known = last.get().map(|to| TcpStream::connect_timeout(&to, LIMIT));
+        let origin = match known {
+            Some(Ok(stream)) => Self::over(stream)?,
+            _ => Self::connect(port)?,
+        };
+        last.set(origin.ends().map(|(_, server)| server));
+        Ok(origin)
+    }
+
+    fn over(stream: TcpStream) -> Result<Self, String> {
         let bounded = stream
             .set_read_timeout(Some(LIMIT))
             .and_then(|()| stream.set_write_timeout(Some(LIMIT)));
@@ -48,7 +66,20 @@ impl Origin {
         Ok(Origin {
             stream,
             rest: Vec::new(),
+            version: "1.1",
         })
+    }
+
+    /// The same connection, whose client speaks HTTP/1.0.
+    pub fn old(mut self) -> Self {
+        self.version = "1.0";
+        self
+    }
+
+    /// Whether the server ends the connection now, and has sent nothing more.
+    pub fn ends_here(mut self) -> bool {
+        let mut byte = [0; 1];
+        self.rest.is_empty() && matches!(self.stream.read(&mut byte), Ok(0))
     }
 
     /// The two ends: ours, the server's.
@@ -68,8 +99,10 @@ impl Origin {
         path: &str,
         fields: &str,
     ) -> Result<Answer, String> {
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nPragma: no-cache\r\n{fields}\r\n");
+        let version = self.version;
+        let request = format!(
+            "{method} {path} HTTP/{version}\r\nHost: {host}\r\nPragma: no-cache\r\n{fields}\r\n"
+        );
         let sent = self.stream.write_all(request.as_bytes());
         sent.map_err(|e| crate::failure::reason(&e))?;
         let until = Instant::now() + LIMIT;

@@ -83,8 +83,15 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         Some(running) => Group::of(running.group.clone()),
         None => Group::create(options.port)?,
     };
-    let opened = group.open();
-    loaded.attach(&opened.map_err(|e| Failure::io("cannot open the control group", &e))?)?;
+    let opened = |e| Failure::io("cannot open the control group", &e);
+    let folder = group.open().map_err(opened)?;
+    let number = folder.metadata().map_err(opened)?.ino();
+    loaded.attach(&folder)?;
+    for device in loaded.listen()? {
+        say(&format!(
+            "requests that end their connection are left to the server at {device}"
+        ));
+    }
     let follow = Follow::new();
     let follow = follow.map_err(|e| Failure::io("cannot follow files", &e.into()))?;
     let cache = Cache::new(loaded.answers()?, blocks);
@@ -92,7 +99,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let ring = loaded.misses()?;
     let mut keeper = Keeper {
         shared: Arc::clone(&shared),
-        clock: loaded.clock()?,
+        clock: loaded.clock(number)?,
         watch: loaded.watch()?,
         records: loaded.records()?,
         loaded: Some(loaded),

@@ -25,10 +25,28 @@ pub const HEAD: usize = 1024;
 /// A name as the programs look for it.
 pub type Name = [u8; NAME];
 
+/// How a request ends its connection; it is the last byte of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// HTTP/1.1 with `Connection: close`.
+    Asked,
+    /// HTTP/1.0 without `Connection: keep-alive`.
+    Old,
+}
+
+/// How the requests of this name end their connection, if they do.
+pub fn closing(name: &Name) -> Option<Closing> {
+    match name[NAME - 1] {
+        1 => Some(Closing::Asked),
+        2 => Some(Closing::Old),
+        _ => None,
+    }
+}
+
 /// `Host` and path of a name; nothing if they are no text.
 pub fn parts(name: &[u8]) -> Option<(&str, &str)> {
     let trim = |bytes: &'_ [u8]| bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
-    let (host, path) = (name.get(..HOST)?, name.get(HOST..NAME)?);
+    let (host, path) = (name.get(..HOST)?, name.get(HOST..NAME - 1)?);
     let host = std::str::from_utf8(&host[..trim(host)]).ok()?;
     let path = std::str::from_utf8(&path[..trim(path)]).ok()?;
     Some((host, path))
@@ -178,7 +196,7 @@ impl Record {
 }
 
 /// What the programs count, in their order: the name in metrics, what it is.
-pub const COUNTS: [(&str, &str); 14] = [
+pub const COUNTS: [(&str, &str); 15] = [
     ("connections", "Connections of the port"),
     ("answers", "Requests that the kernel answered"),
     ("answer_bytes", "Bytes of these answers"),
@@ -214,11 +232,15 @@ pub const COUNTS: [(&str, &str); 14] = [
         "Connections that ended because an answer could not be sent whole",
     ),
     ("unlogged", "Records of the access log that were lost"),
+    (
+        "singles",
+        "Answers among them that ended their connection before the server had it",
+    ),
 ];
 
 #[cfg(test)]
 mod tests {
-    use super::{Conditions, ENTRY, Entry, NAME, Record, parts, question, used};
+    use super::{Closing, Conditions, ENTRY, Entry, NAME, Record, closing, parts, question, used};
 
     #[test]
     fn an_entry_has_the_layout_of_the_programs() {
@@ -273,6 +295,13 @@ mod tests {
         name[..4].copy_from_slice(b"host");
         name[40..42].copy_from_slice(b"/a");
         assert_eq!(parts(&name), Some(("host", "/a")));
+        assert_eq!(closing(&name), None);
+        for (byte, kind) in [(1, Closing::Asked), (2, Closing::Old)] {
+            let mut last = name;
+            last[NAME - 1] = byte;
+            assert_eq!(parts(&last), Some(("host", "/a")));
+            assert_eq!(closing(&last), Some(kind));
+        }
         let mut asked = [0u8; NAME + 4];
         asked[..NAME].copy_from_slice(&name);
         assert_eq!(question(&asked), Some((name, false)));

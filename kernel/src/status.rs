@@ -89,7 +89,7 @@ mod tests {
         let status = Status {
             port: 80,
             phase: "on".to_owned(),
-            counts: (1..=14).collect(),
+            counts: (1..=15).collect(),
             refused: [("a \"b\"".to_owned(), 3)].into(),
             ..Status::default()
         };

@@ -31,6 +31,7 @@ from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
 from generated import generated, halted, idle, ports, spoiled, without
+from singles import closes, reused, six
 
 CONVERSATIONS, OTHERS = 1200, 400
 
@@ -395,7 +396,7 @@ def judged(metrics):
     """The parser of Prometheus reads the metrics."""
     judge = subprocess.run(['/usr/bin/python3', '-c', JUDGE], input=metrics, text=True, capture_output=True,
                            timeout=WAIT, check=False)
-    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '19 families\n')
+    same('what the parser of OpenMetrics says', judge.stdout + judge.stderr, '20 families\n')
 
 
 def exported(folder):
@@ -512,18 +513,28 @@ def others(folder):
     return converse(folder, sample.one('kernel', ('apache', 'event')), OTHERS)
 
 
-def segments(folder):
-    """Segments that no socket sends on demand give each answer once and in order."""
-    ran = subprocess.run([sys.executable, os.path.join(ROOT, 'kernel', 'tests', 'segments.py')], text=True,
+def apart(script):
+    """Runs a test that has a network namespace of its own."""
+    ran = subprocess.run([sys.executable, os.path.join(ROOT, 'kernel', 'tests', script)], text=True,
                          capture_output=True, timeout=600, check=False)
     if ran.returncode:
         raise Failed(ran.stdout + ran.stderr)
     return ran.stdout.strip().splitlines()[-1]
 
 
-TESTS = [kept, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
+def segments(folder):
+    """Segments that no socket sends on demand give each answer once and in order."""
+    return apart('segments.py')
+
+
+def frames(folder):
+    """Segments of single requests are lost, and the client gets its answer."""
+    return apart('frames.py')
+
+
+TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
          neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, ports, spoiled, idle, halted,
-         without, segments, conversations, others]
+         without, segments, frames, conversations, others]
 
 
 def main():

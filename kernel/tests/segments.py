@@ -57,20 +57,20 @@ class Wire:
 class Peer:
     """One connection, segment by segment. It acknowledges what arrives in order."""
 
-    def __init__(self, wire, port, source, data=b''):
+    def __init__(self, wire, port, source, data=b'', options=b''):
         self.wire, self.port, self.source = wire, port, source
         self.first, self.next, self.got, self.ended = 1_000_000, 0, b'', False
-        self.segment(SYN, self.first - 1)
+        self.segment(SYN, self.first - 1, options=options)
         head = self.await_segment(lambda flags, *_: flags & SYN)
         self.next = head[1] + 1
         self.start = self.next
         # Whatever comes with it, the handshake ends here.
         self.segment(ACK | (PSH if data else 0), self.first, data)
 
-    def segment(self, flags, sequence, data=b''):
+    def segment(self, flags, sequence, data=b'', options=b''):
         """Sends a segment."""
-        tcp = struct.pack('!HHIIBBHHH', self.source, self.port, sequence & 0xffffffff, self.next & 0xffffffff, 5 << 4,
-                          flags, 65535, 0, 0) + data
+        tcp = struct.pack('!HHIIBBHHH', self.source, self.port, sequence & 0xffffffff, self.next & 0xffffffff,
+                          20 + len(options) << 2, flags, 65535, 0, 0) + options + data
         pseudo = address(HERE) + address(THERE) + struct.pack('!BBH', 0, 6, len(tcp))
         tcp = tcp[:16] + struct.pack('!H', checksum(pseudo + tcp)) + tcp[18:]
         ip = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(tcp), 1, 0x4000, 64, 6, 0, address(HERE), address(THERE))
@@ -107,12 +107,19 @@ class Peer:
             if sequence != self.next:
                 self.segment(ACK, self.sent)
                 continue
+            if data and self.lose(data):
+                continue
             self.got += data
             self.next += len(data) + (flags & FIN)
             self.ended = bool(flags & FIN)
             if data or flags & FIN:
                 self.segment(ACK, self.sent)
         return self.got
+
+    @staticmethod
+    def lose(_):
+        """Whether this segment with data did not arrive."""
+        return False
 
     sent = 1_000_000     # what acknowledgements carry: the end of what was sent
 

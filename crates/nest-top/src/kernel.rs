@@ -8,10 +8,11 @@ use crate::numbers::number;
 
 /// The lines that are shown, each with the name of its count. Lines that begin with a space are parts of
 /// the one before them.
-const LINES: [(&str, &str); 10] = [
+const LINES: [(&str, &str); 11] = [
     ("connections", "connections"),
     ("answers", "answered by the kernel"),
     ("unchanged", "  with 304"),
+    ("singles", "  ending the connection"),
     ("passed", "answered by the server"),
     ("missed", "  file not kept"),
     ("fields", "  field that may matter"),

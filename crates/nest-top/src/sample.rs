@@ -35,5 +35,5 @@ pub(crate) const KERNEL: &str = "# TYPE nest_kernel info\n\
     nest_kernel_unchanged_total 5\nnest_kernel_passed_total 20\nnest_kernel_missed_total 12\n\
     nest_kernel_fields_total 6\nnest_kernel_renewed_total 2\nnest_kernel_full_total 0\n\
     nest_kernel_user_total 1\nnest_kernel_held_total 0\nnest_kernel_trimmed_total 0\n\
-    nest_kernel_broken_total 0\nnest_kernel_unlogged_total 0\n\
+    nest_kernel_broken_total 0\nnest_kernel_unlogged_total 0\nnest_kernel_singles_total 0\n\
     nest_kernel_left_total{reason=\"its file is too large\"} 3\n# EOF\n";
