@@ -29,7 +29,8 @@ SPECS = {"stream": [], "message": ["-DNEST__MESSAGES=1"], "groups": ["-DSIMULATE
 
 
 # Other servers, which are small: classes of clients; a loop that has too much to do, whose clients wait
-# then, or are told. By its name: its file, the compiler's flags, its words.
+# then, or are told; contents of files in memory, without the rest of a server. By its name: its file, the
+# compiler's flags, its words.
 SMALL_WORDS = ["unit", "script", "loops", "--with", "blocks", "--without", "main.c",
                "--without", "poller/command.c", "--listen", "small:tests/simulate/small.h:take",
                "--rename", "platform/log.c:nest__say=log_say"]
@@ -44,7 +45,8 @@ SMALL = {"classes": ("shares.c", [], [*SMALL_WORDS, "--with", "priorities",
                                       "--rename", "loop/accept.c:nest__take=shares_take",
                                       "--rename", "loop/loop.c:nest__poller_sleep=shares_sleep"]),
          "overload": ("marks.c", [], OVERLOAD_WORDS),
-         "told": ("marks.c", ["-DMARKS_TOLD=1"], OVERLOAD_WORDS)}
+         "told": ("marks.c", ["-DMARKS_TOLD=1"], OVERLOAD_WORDS),
+         "contents": ("cached.c", [], None)}
 
 
 def program(spec):
@@ -56,6 +58,8 @@ def program(spec):
 
 def flags(folder, runtime, words=tuple(WORDS)):
     """Writes the unit to a folder; the compiler's flags for it and the runtime."""
+    if words is None:
+        return ["-iquote", runtime]
     path = os.path.join(folder, "unit.h")
     with open(path, "w") as out:
         out.write(runtime_list(*words))
