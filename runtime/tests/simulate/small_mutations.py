@@ -1,4 +1,4 @@
-"""Small bugs that the simulations of classes and of overload must find; as in mutations.py."""
+"""Small bugs that the simulations of classes, of overload and of fileCache must find; as in mutations.py."""
 
 MUTATIONS = [
     # -- classes
@@ -44,4 +44,27 @@ MUTATIONS = [
     ("told-one-more", "service/overload/overload.c", "nest__overload_told_own() >= OVERLOAD_TOLD",
      "nest__overload_told_own() > OVERLOAD_TOLD", "told"),
     ("told-for-ever", "service/overload/overload.c", "        nest__overload_told_add(-1);\n", "", "told"),
+    # -- fileCache
+    ("pin-not-checked", "service/contents/contents.c",
+     "atomic_load(&entry->version) != version || strcmp(", "strcmp(", "contents"),
+    ("answer-too-old", "service/contents/contents.c", " || now >= atomic_load(&entry->until)) {", ") {",
+     "contents"),
+    ("look-counts-from-its-end", "service/contents/fill.c",
+     "    if (same) {\n        atomic_store(&entry->until, now +",
+     "    if (same) {\n        atomic_store(&entry->until, nest__clock_ms() +", "contents"),
+    ("young-file-kept", "service/contents/fill.c", "about->st_ctim.tv_sec + FILL_FRESH < now.tv_sec;",
+     "about->st_ctim.tv_sec <= now.tv_sec;", "contents"),
+    ("read-not-checked", "service/contents/fill.c",
+     "!fill_read(fd, entry) || fstat(fd, &after) == -1 || !fill_same(number, &after)) {",
+     "!fill_read(fd, entry) || fstat(fd, &after) == -1) {", "contents"),
+    ("pinned-reused", "service/contents/fill.c", "        if (fill.pinned[number]) {\n", "        if (false) {\n",
+     "contents"),
+    ("pinned-forgotten", "service/contents/fill.c", "            fill_extents(number, true);\n", "", "contents"),
+    ("look-at-the-name-only", "service/contents/fill.c",
+     "bool same = fd >= 0 && fstat(fd, &about) == 0 && fill_same(number, &about);", "bool same = fd >= 0;",
+     "contents"),
+    ("first-in-first-out", "service/contents/policy.c",
+     "        policy_pull(p, object);\n        policy_push(p, o->list, object);\n    }\n", "        break;\n    }\n",
+     "contents"),
+    ("uses-unread", "service/contents/fill.c", "            fill_worker_uses(worker, user);\n", "", "contents"),
 ]

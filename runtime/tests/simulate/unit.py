@@ -62,13 +62,14 @@ CLASSES_WORDS = [*SMALL_WORDS, "--with", "priorities",
 class Server(NamedTuple):
     """How a simulated server is made."""
     source: str                 # what is compiled, beneath simulate/
-    words: list                 # what it has of the runtime
+    words: list                 # what it has of the runtime; none: its source includes that
     flags: tuple = ()           # of the compiler
     tables: tuple = ("tables.py",)      # what prints its tables
 
 
 # Messages that are found in a stream of bytes; a message for each receive; conversations that join groups
-# and send to each other; the same, by several loops; and servers of short messages.
+# and send to each other; the same, by several loops; servers of short messages; contents of files in memory,
+# without the rest of a server.
 SPECS = {
     "stream": Server("server.c", WORDS),
     "message": Server("server.c", WORDS, ("-DNEST__MESSAGES=1",)),
@@ -77,6 +78,7 @@ SPECS = {
     "classes": Server("shares.c", CLASSES_WORDS, tables=("tables.py", "small")),
     "overload": Server("marks.c", OVERLOAD_WORDS, tables=("tables.py", "small")),
     "told": Server("marks.c", OVERLOAD_WORDS, ("-DMARKS_TOLD=1",), ("tables.py", "small")),
+    "contents": Server("cached.c", []),
 }
 
 
@@ -88,6 +90,8 @@ def source(spec, runtime):
 def flags(folder, runtime, spec):
     """Writes the unit and the tables to a folder; the compiler's flags for them and the runtime."""
     server = SPECS[spec]
+    if not server.words:
+        return ["-iquote", runtime]
     paths = [os.path.join(folder, f"{spec}-{name}.h") for name in ("unit", "tables")]
     with open(paths[0], "w") as out:
         out.write(runtime_list(*server.words))
