@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What a connection and a hop cost: CPU time of the server and of all filters, by the scheduler's count.
 
-    tests/measure.py [--rounds 5] [--seconds 2] [--clients 16] [--beside FOLDER] [--only hops|nginx]
+    tests/measure.py [--rounds 15] [--seconds 1] [--clients 16] [--beside FOLDER] [--only hops|nginx]
 
-Each connection brings one request and gets 100 bytes; wrk makes them. A round measures all chains one
-after the other; the tables have medians over the rounds. With --beside, another version of this folder
+Each connection brings one request and gets 100 bytes; wrk makes them. All servers run at the same time,
+and a round measures one after the other; the tables have medians over the rounds. With --beside, another version of this folder
 is measured in turns with this one. nginx is an unmodified server behind cc-condition.
 """
 
@@ -13,6 +13,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -28,7 +29,7 @@ CHAINS = {'accept(2)': [], 'pass': ['pass'], '3 x pass': ['pass'] * 3, '5 x pass
 # As cc-condition takes them.
 FRONTS = {'nginx': None, 'nginx behind pass': ['pass'], 'nginx behind request': ['request'],
           'nginx behind request, pass': ['request', 'pass']}
-NGINX = '''daemon off; worker_processes 1; pid {place}/pid; error_log /dev/null; events {{ worker_connections 1024; }}
+NGINX = '''daemon off; worker_processes 1; pid {place}/{port}.pid; error_log /dev/null; events {{ worker_connections 1024; }}
 http {{ access_log off; keepalive_timeout 0; server {{ listen {port} backlog=1024; location / {{ return 200 "{body}"; }} }} }}
 '''
 
@@ -76,25 +77,36 @@ def cpu(pids):
     return total
 
 
-def measure(command, args, port, place):
-    """(CPU microseconds a connection, connections a second) of one server."""
-    session = f'{os.getpid()}-{time.monotonic_ns()}'
-    server = subprocess.Popen(command, env={**os.environ, 'CC_LIBEXEC': f'{place}/libexec', 'CC_MEASURE': session})
-    try:
-        time.sleep(0.5)
-        load = ['wrk', '-t1', f'-c{args.clients}', '-H', 'Connection: close', f'http://127.0.0.1:{port}/']
-        subprocess.run([*load, '-d1'], check=True, capture_output=True)
-        pids = family(session, server.pid)
-        before = cpu(pids)
-        said = subprocess.run([*load, f'-d{args.seconds}'], check=True, capture_output=True, text=True).stdout
-        used = cpu(pids) - before
-        count = int(re.search(r'(\d+) requests in', said)[1])
-        return used / 1000 / count, float(re.search(r'Requests/sec: *([\d.]+)', said)[1])
-    finally:
-        for pid in below(server.pid):
+class Running:
+    """A server and its filters, which run as long as the whole measurement."""
+
+    def __init__(self, command, port, place):
+        self.port = port
+        session = f'{os.getpid()}-{time.monotonic_ns()}'
+        self.process = subprocess.Popen(command, env={**os.environ, 'CC_LIBEXEC': f'{place}/libexec', 'CC_MEASURE': session})
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port), 5) as probe:
+                probe.sendall(b'GET / HTTP/1.0\r\n\r\n')
+                if probe.recv(100):
+                    break
+            time.sleep(0.02)
+        self.pids = family(session, self.process.pid)
+
+    def measure(self, args):
+        """(CPU microseconds a connection, connections a second)."""
+        load = ['wrk', '-t1', f'-c{args.clients}', '-H', 'Connection: close', f'-d{args.seconds}', f'http://127.0.0.1:{self.port}/']
+        before = cpu(self.pids)
+        said = subprocess.run(load, check=True, capture_output=True, text=True).stdout
+        used = cpu(self.pids) - before
+        return used / 1000 / int(re.search(r'(\d+) requests in', said)[1]), float(re.search(r'Requests/sec: *([\d.]+)', said)[1])
+
+    def close(self):
+        """Ends it."""
+        for pid in below(self.process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        server.wait()
+        self.process.wait()
 
 
 def commands(place, folder, which):
@@ -156,22 +168,26 @@ def show(all_results):
 def main():
     """Measures and prints."""
     parser = argparse.ArgumentParser()
-    parser.add_argument('--rounds', type=int, default=5)
-    parser.add_argument('--seconds', type=int, default=2)
+    parser.add_argument('--rounds', type=int, default=15)
+    parser.add_argument('--seconds', type=int, default=1)
     parser.add_argument('--clients', type=int, default=16)
     parser.add_argument('--beside')
     parser.add_argument('--only', choices=['hops', 'nginx'])
     args = parser.parse_args()
     tops = {'before': os.path.abspath(args.beside), 'now': TOP} if args.beside else {'now': TOP}
     loads, port = [], 20000 + os.getpid() % 9000
-    with tempfile.TemporaryDirectory() as folder:
-        servers = {version: (place := build(top), commands(place, folder, args.only)) for version, top in tops.items()}
-        results = {version: {name: [] for name in found} for version, (_, found) in servers.items()}
+    results, running = {version: {} for version in tops}, []
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        found = {version: (place := build(top), commands(place, folder, args.only)) for version, top in tops.items()}
+        for name in next(iter(found.values()))[1]:
+            for version, (place, servers) in found.items():
+                port += 1
+                one = Running(servers[name](port), port, place)
+                stack.callback(one.close)
+                running.append((one, results[version].setdefault(name, [])))
         for _ in range(args.rounds):
-            for name in next(iter(results.values())):
-                for version, (place, found) in servers.items():
-                    port += 1
-                    results[version][name].append(measure(found[name](port), args, port, place))
+            for one, values in running:
+                values.append(one.measure(args))
             loads.append(os.getloadavg()[0])
     print(f'Load average {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} processors, '
           f'{args.rounds} rounds of {args.seconds} s, {args.clients} clients\n')
