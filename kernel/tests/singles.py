@@ -109,7 +109,8 @@ def closes(folder):
                 'a large file': [request('l.txt', CLOSE)], 'no file': [request('none', CLOSE)],
                 'a query': [request('a.txt?x', CLOSE)], 'two answers': [request('a.txt', CLOSE + 'Connection: keep-alive\r\n')],
                 'without Host': [b'GET /a.txt HTTP/1.0\r\n\r\n']}.items():
-            single(site, what, *pieces)
+            if what != 'two answers':       # nginx waits for another request
+                single(site, what, *pieces)
             single(site, f'{what}, and a half-close', *pieces, half=True)
         same('answers of the kernel to others', site.counts()['singles'] - before, 36)
         single(site, 'a small window', request('c.txt', CLOSE), room=2048, wait=0.1)
