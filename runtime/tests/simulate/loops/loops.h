@@ -104,7 +104,7 @@ struct sim {
     uint32_t clients, output;
     bool lossy, drains, asks; /* drains: the server ends by TERM; asks: holders of the lock learn
                                  that the one before has died */
-    uint32_t points, kills, floods, large, stalls, resets, listens, locks, meets, groups, whole;
+    uint32_t points, kills, floods, large, stalls, resets, listens, locks, meets, groups;
     enum sim_phase phase;
     uint32_t next_check;
     uint64_t moment; /* counts everything that happens */

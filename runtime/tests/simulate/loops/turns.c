@@ -462,6 +462,9 @@ static void turns_temper(void) {
     sim->points = TURNS_DRAW(0, 2, 10, 40);
     sim->kills = TURNS_DRAW(0, 0, 2, 10);
     sim->floods = TURNS_DRAW(0, 0, 3, 15);
+    if (sim->floods > 0) { /* messages so large that they fill a mailbox */
+        sim->output = TURNS_DRAW(20000, 65536);
+    }
     sim->large = TURNS_DRAW(0, 5, 40);
     sim->stalls = TURNS_DRAW(0, 2, 20);
     sim->resets = TURNS_DRAW(0, 1, 3);
