@@ -387,9 +387,9 @@ int nest_file_list(nest_session *, const char *path, nest_files *);
 
 /* -- blocking code --------------------------------------------------------------------------------
  * In event and uring servers the code between these two calls runs on a helper thread. Only this
- * connection waits for it. It may call only nest_part, nest_length, nest_bytes_at, nest_count,
- * nest_item, nest_item_length, nest_log, nest_id and nest_peer of this file. `$block { }` uses
- * these functions. */
+ * connection waits for it. Of this file it may call only nest_part, nest_length, nest_bytes_at,
+ * nest_count, nest_item, nest_item_length, nest_log, nest_id, nest_peer, nest_file_create,
+ * nest_file_write, _commit, _drop and _delete. `$block { }` uses these functions. */
 void nest_block_begin(nest_session *);
 void nest_block_end(nest_session *);
 static inline void nest_block_left(nest_session *const *block) { /* leaves the scope of `$block` */

@@ -542,6 +542,9 @@ int nest__push(nest_session *, struct nest__chan *);
  * queue. Returns the number of bytes; 0: the file ends there; -EAGAIN: nothing can be sent now, or
  * the file must be read and queued instead; -ECONNRESET; another -errno is an error of the file. */
 int64_t nest__send_file(nest_session *, struct nest__chan *, int fd, uint64_t at, uint64_t n);
+/* Whether bytes were received that no NEST__INPUT has returned, or are being received: then nobody
+ * else may receive. */
+bool nest__received_ahead(const struct nest__chan *);
 /* Whether a NEST__INPUT would return bytes at once. Makes a system call. False at end of file. */
 bool nest__chan_pending(const struct nest__chan *);
 /* How many bytes the system was given, modulo 2^64 and from a number that each channel chooses, if

@@ -189,7 +189,7 @@ impl<'a> Unit<'a> {
 }
 
 /// What a poller of real descriptors supplies (poller.h).
-const POLLER: [&str; 15] = [
+const POLLER: [&str; 16] = [
     "nest__poller_prepare",
     "nest__poller_needs",
     "nest__poller_start",
@@ -203,6 +203,7 @@ const POLLER: [&str; 15] = [
     "nest__poller_receive",
     "nest__poller_pending",
     "nest__poller_close",
+    "nest__received_ahead",
     "nest__push",
     "nest__send_file",
 ];

@@ -105,6 +105,7 @@ struct nest__worker {
     struct nest__work *lent;    /* this block becomes the reserve again */
     struct nest__queue blocks;  /* empty blocks for the queues of further channels */
     uint32_t blocks_n;          /* the number of these blocks */
+    bool in_block;              /* the running action is in a `$block`, and may block */
     struct nest__match match;   /* used while a session without a work block is matched */
     struct nest__scratch scratch;
 };

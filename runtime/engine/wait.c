@@ -81,8 +81,9 @@ int64_t nest__await_input(nest_session *s, uint8_t *into, uint32_t room, uint32_
 }
 
 int nest__await_work(nest_session *s, int (*work)(void *), void *arg) {
-    if (NEST__PROCESSORS && nest__processors_number() != 0) {
-        return work(arg); /* a thread beside the loop may block, as in $block */
+    bool beside = NEST__PROCESSORS && nest__processors_number() != 0;
+    if (beside || nest__worker()->in_block) {
+        return work(arg); /* a thread beside the loop may block */
     }
     struct nest__wait wait = {.what = NEST__WORK, .chan = &s->c0, .work = work, .arg = arg};
     return nest__wait_in_fiber(s, &wait);

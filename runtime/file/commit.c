@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct {
@@ -65,9 +66,20 @@ static int commit_file(struct nest__upload *u) {
     return u->result == 0 ? nest__upload_place(u) : u->result;
 }
 
+static int commit_where(struct nest__upload *u) {
+    struct stat directory;
+    if (fstat(u->directory, &directory) == -1) {
+        return -errno;
+    }
+    u->device = directory.st_dev;
+    u->inode = directory.st_ino;
+    return 0;
+}
+
 static void commit_group(struct nest__upload *group) {
     for (struct nest__upload *u = group; u != NULL; u = u->next) {
-        u->result = nest__upload_name(u);
+        u->result = commit_where(u);
+        u->result = u->result == 0 ? nest__upload_name(u) : u->result;
         if (u->next != NULL || u != group) {
             nest__write_out(u->fd);
         }

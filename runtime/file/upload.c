@@ -77,7 +77,7 @@ static bool upload_nameless(int fd) {
 
 /* Opens the new file with its final mode. */
 static int upload_open(struct nest__upload *u) {
-    struct stat old, directory;
+    struct stat old;
     bool replaces = fstatat(u->directory, u->name, &old, AT_SYMLINK_NOFOLLOW) == 0;
     if (!replaces && errno != ENOENT) {
         return -errno;
@@ -88,17 +88,12 @@ static int upload_open(struct nest__upload *u) {
     if (replaces && !S_ISREG(old.st_mode) && !S_ISLNK(old.st_mode)) {
         return -ENXIO;
     }
-    if (fstat(u->directory, &directory) == -1) {
-        return -errno;
-    }
     u->replaces = replaces;
     if (replaces) {
         u->old_size = old.st_size;
         u->old_inode = old.st_ino;
         u->old_mtime = old.st_mtim;
     }
-    u->device = directory.st_dev;
-    u->inode = directory.st_ino;
     u->fd = upload_nameless(u->directory) ? nest__open_nameless(u->directory) : -ENOSYS;
     if (u->fd == -ENOSYS) {
         u->fd = upload_open_named(u);

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -26,14 +27,14 @@ struct helpers_list { /* first in, first out */
 
 static struct {
     pthread_mutex_t lock; /* protects everything below except done_here */
-    pthread_cond_t wanted;
+    sem_t wanted; /* one for each job, and at the end for each thread; a condition variable would
+                     cost a call more for each job */
     struct helpers_list done;
-    uint32_t count, idle; /* threads; idle threads */
-    bool ending;
+    uint32_t count, idle;        /* threads; those that have no job, or have yet to begin */
     struct nest__job *done_here; /* used by the loop only: taken from `done`, not yet returned */
     pthread_t *threads; /* nest__config.helpers entries; NULL before nest__helpers_prepare */
     int event;
-} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER, .event = -1};
+} helpers = {.lock = PTHREAD_MUTEX_INITIALIZER, .event = -1};
 
 static _Atomic uint32_t helpers_unwatched; /* scope: process; jobs, if nobody watches */
 static _Atomic uint32_t *helpers_queued =
@@ -49,38 +50,45 @@ static void helpers_append(struct helpers_list *list, struct nest__job *job) {
     list->last = &job->next;
 }
 
-/* The caller holds the lock. Only the first job wakes the loop, which takes all of them. */
-static void helpers_done(struct nest__job *job) {
-    const uint64_t one = 1;
+/* The caller holds the lock. True: the loop must be woken, because it is told of the first job
+ * alone, and takes all of them. */
+static bool helpers_done(struct nest__job *job) {
     bool first = helpers.done.first == NULL;
     helpers_append(&helpers.done, job);
-    if (first) {
-        nest__write(helpers.event, &one, sizeof one); /* the counter never fills */
-    }
+    return first;
+}
+
+/* Behind the lock, which the loop takes next. It need not read the counter: it is told of each
+ * write. */
+static void helpers_wake(void) {
+    const uint64_t one = 1;
+    nest__write(helpers.event, &one, sizeof one); /* the counter never fills */
 }
 
 static void *helpers_main(void *argument) {
     (void)argument;
     nest__crash_enter();
     nest__crash_keep_thread(true); /* its job would never be done */
-    pthread_mutex_lock(&helpers.lock);
-    for (;;) {
+    for (bool ends = false; !ends;) {
+        while (sem_wait(&helpers.wanted) == -1) { /* EINTR */
+        }
+        pthread_mutex_lock(&helpers.lock);
         struct nest__job *job = nest__jobs_take();
+        helpers.idle--;
+        *helpers_queued -= job != NULL;
+        pthread_mutex_unlock(&helpers.lock);
         if (job != NULL) {
-            (*helpers_queued)--;
-            pthread_mutex_unlock(&helpers.lock);
             job->result = job->work(job->arg);
-            pthread_mutex_lock(&helpers.lock);
-            helpers_done(job);
-        } else if (helpers.ending) {
-            break;
-        } else {
-            helpers.idle++;
-            pthread_cond_wait(&helpers.wanted, &helpers.lock);
-            helpers.idle--;
+        }
+        pthread_mutex_lock(&helpers.lock);
+        bool wakes = job != NULL && helpers_done(job);
+        helpers.idle++;
+        ends = job == NULL; /* the end comes behind all jobs */
+        pthread_mutex_unlock(&helpers.lock);
+        if (wakes) {
+            helpers_wake();
         }
     }
-    pthread_mutex_unlock(&helpers.lock);
     nest__worker_leave();
     nest__crash_keep_thread(false);
     nest__crash_leave();
@@ -96,7 +104,9 @@ int nest__helpers_prepare(void) {
         return -errno;
     }
     helpers.threads = calloc(nest__config.helpers, sizeof *helpers.threads);
-    if (helpers.threads == NULL) {
+    if (helpers.threads == NULL || sem_init(&helpers.wanted, 0, 0) == -1) {
+        free(helpers.threads);
+        helpers.threads = NULL;
         close(event);
         return -ENOMEM;
     }
@@ -124,8 +134,10 @@ static void helpers_make(void) {
     }
     if (pthread_attr_setstacksize(&attributes, HELPERS_STACK) == 0 &&
         pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
-        helpers.count +=
+        bool made =
             pthread_create(&helpers.threads[helpers.count], &attributes, helpers_main, NULL) == 0;
+        helpers.count += made;
+        helpers.idle += made;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     pthread_attr_destroy(&attributes);
@@ -145,18 +157,16 @@ int nest__help(struct nest__job *job) {
     } else {
         nest__jobs_add(job);
         (*helpers_queued)++;
-        pthread_cond_signal(&helpers.wanted);
     }
     pthread_mutex_unlock(&helpers.lock);
+    if (error == 0) { /* behind the lock, which the thread takes next */
+        sem_post(&helpers.wanted);
+    }
     return error;
 }
 
 struct nest__job *nest__helped(void) {
     if (helpers.done_here == NULL) {
-        uint64_t count; /* read first: jobs that end from here on wake the loop again */
-        if (read(helpers.event, &count, sizeof count) == -1) {
-            return NULL;
-        }
         pthread_mutex_lock(&helpers.lock);
         helpers.done_here = helpers.done.first;
         helpers.done.first = NULL;
@@ -170,13 +180,11 @@ struct nest__job *nest__helped(void) {
 }
 
 void nest__help_done(struct nest__job *job) {
-    const uint64_t one = 1;
     pthread_mutex_lock(&helpers.lock);
-    bool first = helpers.done.first == NULL;
-    helpers_append(&helpers.done, job);
+    bool first = helpers_done(job);
     pthread_mutex_unlock(&helpers.lock);
-    if (first) { /* behind the lock: others who are done need not wait for the call */
-        nest__write(helpers.event, &one, sizeof one);
+    if (first) {
+        helpers_wake();
     }
 }
 
@@ -192,16 +200,17 @@ void nest__helpers_end(void) {
     if (helpers.threads == NULL) {
         return;
     }
-    pthread_mutex_lock(&helpers.lock);
-    helpers.ending = true;
-    pthread_cond_broadcast(&helpers.wanted);
-    pthread_mutex_unlock(&helpers.lock);
+    for (uint32_t i = 0; i < helpers.count; i++) {
+        sem_post(&helpers.wanted);
+    }
     for (uint32_t i = 0; i < helpers.count; i++) {
         pthread_join(helpers.threads[i], NULL);
     }
     free(helpers.threads);
     helpers.threads = NULL;
     helpers.count = 0;
+    helpers.idle = 0;
+    sem_destroy(&helpers.wanted);
     close(helpers.event);
     helpers.event = -1;
 }

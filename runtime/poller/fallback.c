@@ -20,6 +20,7 @@
     int64_t nest__##poller##_receive(nest_session *, struct nest__chan *, struct nest__window *);  \
     bool nest__##poller##_pending(const nest_session *, const struct nest__chan *);                \
     bool nest__##poller##_close(nest_session *, struct nest__chan *);                              \
+    bool nest__##poller##_received_ahead(const struct nest__chan *);                               \
     int nest__##poller##_push(nest_session *, struct nest__chan *);                                \
     int64_t nest__##poller##_send_file(nest_session *, struct nest__chan *, int, uint64_t, uint64_t)
 
@@ -83,6 +84,10 @@ bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) 
 
 bool nest__poller_close(nest_session *s, struct nest__chan *chan) {
     return FALLBACK(close(s, chan));
+}
+
+bool nest__received_ahead(const struct nest__chan *chan) {
+    return FALLBACK(received_ahead(chan));
 }
 
 int nest__push(nest_session *s, struct nest__chan *chan) {

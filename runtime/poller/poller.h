@@ -114,8 +114,8 @@ struct nest__completion {
 };
 #define NEST__RELOAD (INT64_C(1) << 32)
 
-/* -- a poller supplies. It also supplies nest__push, nest__send_file, nest__now, nest__clock and
- * nest__lease (seam.h). */
+/* -- a poller supplies. It also supplies nest__push, nest__send_file, nest__received_ahead,
+ * nest__now, nest__clock and nest__lease (seam.h). */
 /* Called before clients can connect: how many sessions there can be at once. 0, or -errno after a
  * message that says why the server cannot start; -EOPNOTSUPP: the system lacks what it needs. */
 int nest__poller_prepare(uint32_t *most);

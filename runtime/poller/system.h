@@ -14,6 +14,10 @@ struct nest__source {
     uint8_t operation; /* enum nest__operation */
 };
 enum { NEST__SOURCES = 5 };
+/* Nobody reads its descriptor, so it stays readable: each event of it is told once. */
+static inline bool nest__source_unread(uint8_t operation) {
+    return operation == NEST__OP_ALARM || operation == NEST__OP_WAKE;
+}
 /* From here on TERM, INT and HUP are an operation; accept never blocks; a child that an action
  * forks holds no connection open. Helpers are prepared. Lists the sources; *n: how many. 0 or
  * -errno. */

@@ -280,6 +280,10 @@ int64_t nest__poller_receive(nest_session *s, struct nest__chan *chan,
     return nest__direct_receive(s, chan, window);
 }
 
+bool nest__received_ahead(const struct nest__chan *chan) {
+    return (chan->io & (URING_RECEIVE | URING_KEPT)) != 0;
+}
+
 /* -- completions of channels */
 
 /* While its session is in the ready list, or is moved, nothing completes. */
@@ -554,10 +558,10 @@ void nest__poller_sleep(bool look) {
         }
     }
     for (unsigned i = 0; i < uring.source_count; i++) {
-        if (!uring.waits[i]) { /* the timer is never read, and each of its alarms is told */
+        if (!uring.waits[i]) {
             uint8_t operation = uring.sources[i].operation;
             uring.waits[i] =
-                nest__ring_poll(uring.sources[i].fd, POLLIN, operation == NEST__OP_ALARM,
+                nest__ring_poll(uring.sources[i].fd, POLLIN, nest__source_unread(operation),
                                 nest__name_of_loop((enum nest__operation)operation, i));
         }
     }

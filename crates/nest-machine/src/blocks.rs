@@ -53,7 +53,9 @@ pub fn check(cx: &mut Context<'_>, text: &CText, tokens: &[Token], uses: &[Use],
                         "store the result in a variable, and use it after the block; the block may \
                          use $1 and other parts, $len, $ptr, $count, $item, \
                          $itemLen, $log, $id, $peer, $lock, \
-                         $recovered, $alloc, $free and $alive",
+                         $recovered, $alloc, $free, $alive, \
+                         $fileCreate, $fileWrite, $fileCommit, \
+                         $fileDrop and $fileDelete",
                     ),
             );
         }

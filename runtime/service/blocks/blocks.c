@@ -102,7 +102,9 @@ static int blocks_work(void *arg) {
     pthread_sigmask(SIG_SETMASK, &b->signals, &mine);
     blocks_set(b);
     nest__action_put(b->action);
+    nest__worker()->in_block = true;
     nest__context_switch(&b->helper, &b->waiter.context);
+    nest__worker()->in_block = false;
     nest__action_take();
     blocks_set(NULL);
     pthread_sigmask(SIG_SETMASK, &mine, NULL);

@@ -43,7 +43,9 @@ static int listen_socket(struct nest__dial_address *address, unsigned port) {
         return -errno;
     }
     nest__dial_port(address, (uint16_t)port);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (port != 0) { /* with it, the system looks for a free port in half of its range only */
+        (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    }
     if (bind(fd, &address->socket.any, address->length) == -1 || listen(fd, LISTEN_QUEUE) == -1) {
         int error = errno;
         close(fd);

@@ -15,9 +15,12 @@
 #include <sys/stat.h>
 
 enum {
-    TRANSFER_PIECE = 64 * 1024, /* bytes of a file that are copied at a time */
-    TRANSFER_DIRECT = 8 * 1024, /* from this size on a copy costs more than two calls */
-    TRANSFER_SOON = 1024 * 1024 /* read ahead meanwhile */
+    TRANSFER_LARGE = 256 * 1024,  /* of a client that fills a piece: TCP acknowledges less often */
+    TRANSFER_PIECE = 64 * 1024,   /* bytes of a file that are copied at a time */
+    TRANSFER_DIRECT = 8 * 1024,   /* from this size on a copy costs more than two calls */
+    TRANSFER_SOON = 1024 * 1024,  /* read ahead meanwhile */
+    TRANSFER_ALONG = 1024 * 1024, /* received by the thread that writes, before others have a say */
+    TRANSFER_STEP = 4 * 1024 /* copied to wait for space: what follows begins at a page again */
 };
 
 static int transfer_fail(int error) {
@@ -27,7 +30,7 @@ static int transfer_fail(int error) {
 
 /* One directive runs at a time. */
 struct nest__need nest__transfer_need(void) {
-    return (struct nest__need){"a transfer", NULL, TRANSFER_PIECE, TRANSFER_PIECE};
+    return (struct nest__need){"a transfer", NULL, TRANSFER_PIECE, TRANSFER_LARGE};
 }
 
 /* -- waiting */
@@ -81,6 +84,8 @@ struct transfer {
     uint8_t *buffer; /* NULL: none yet */
     size_t n;        /* bytes that are wanted there */
     int64_t got;     /* and that were read; -errno */
+    bool full;       /* the connection takes no more without a wait */
+    bool stepped;    /* since bytes were sent without a copy, few were queued to wait for space */
 };
 
 /* Reads n bytes, or what the file has. */
@@ -113,6 +118,12 @@ static int64_t transfer_copy(nest_session *s, int handle, struct nest__further *
                              struct transfer *transfer) {
     uint64_t most =
         nest__config.output_buffer < TRANSFER_PIECE ? nest__config.output_buffer : TRANSFER_PIECE;
+    if (transfer->full) {
+        uint64_t step = TRANSFER_STEP - transfer->at % TRANSFER_STEP;
+        most = step < most ? step : most;
+    }
+    transfer->stepped = transfer->full;
+    transfer->full = false;
     transfer->n = transfer->left < most ? (size_t)transfer->left : (size_t)most;
     transfer->buffer = transfer->buffer == NULL ? malloc(TRANSFER_PIECE) : transfer->buffer;
     if (transfer->buffer == NULL) {
@@ -132,9 +143,9 @@ static int64_t transfer_copy(nest_session *s, int handle, struct nest__further *
 
 /* Sends the next bytes without a copy. How many; 0: this is not possible now; -1 and errno. */
 static int64_t transfer_direct(nest_session *s, struct nest__further *further,
-                               const struct transfer *transfer) {
+                               struct transfer *transfer) {
     uint64_t n = transfer->left < NEST__VISIT_OUT ? transfer->left : NEST__VISIT_OUT;
-    if (n < TRANSFER_DIRECT || further->out.queue.n > 0 ||
+    if (n < TRANSFER_DIRECT || transfer->full || further->out.queue.n > 0 ||
         !nest__file_resident(transfer->fd, transfer->at, n)) {
         return 0;
     }
@@ -145,6 +156,10 @@ static int64_t transfer_direct(nest_session *s, struct nest__further *further,
     if (sent <= 0 && sent != -EAGAIN) {
         return transfer_cut(s, further, sent);
     }
+    /* If nothing is sent after a wait for space, the file cannot be sent so. */
+    bool full = sent == -EAGAIN ? !transfer->stepped : (uint64_t)sent < n;
+    transfer->full = full && !nest__chan_apart(&further->chan);
+    transfer->stepped = transfer->stepped && sent == -EAGAIN;
     further->out.sent += sent > 0 ? (uint64_t)sent : 0;
     return sent > 0 ? sent : 0;
 }
@@ -247,6 +262,72 @@ static int64_t transfer_receive(nest_session *s, struct nest__further *further, 
     return member.got < 0 ? nest__second_gone(s, further) : member.got;
 }
 
+/* What comes while received bytes are written: the thread that writes receives it, and writes it as
+ * well. So a client that is as fast as the disk costs few changes of threads. */
+struct transfer_along {
+    struct nest__uploads_more more; /* the first member */
+    const struct nest__chan *chan;
+    uint8_t *buffer;
+    size_t room;
+    uint64_t taken, most; /* bytes that it has received, and may receive */
+    int64_t got;          /* of the last receive; 1 before the first */
+};
+
+static int64_t transfer_next(struct nest__uploads_more *more, const uint8_t **p) {
+    struct transfer_along *along = (struct transfer_along *)(void *)more;
+    uint64_t left = along->most - along->taken;
+    size_t n = left < along->room ? (size_t)left : along->room;
+    if (n == 0) {
+        return 0;
+    }
+    along->got = nest__chan_receive(along->chan, along->buffer, n, NEST__CHAN_NOW);
+    along->taken += along->got > 0 ? (uint64_t)along->got : 0;
+    *p = along->buffer;
+    return along->got;
+}
+
+struct transfer_buffer {
+    uint8_t *p;
+    size_t room;
+};
+
+/* For a client that has filled the first one. Without memory that one stays. */
+static void transfer_enlarge(struct transfer_buffer *buffer) {
+    uint8_t *large = buffer->room == TRANSFER_LARGE ? NULL : malloc(TRANSFER_LARGE);
+    if (large != NULL) {
+        free(buffer->p);
+        *buffer = (struct transfer_buffer){large, TRANSFER_LARGE};
+    }
+}
+
+/* Writes what was received, n bytes of the buffer, and what comes meanwhile: at most `most` bytes
+ * in all. How many; -1 and errno. */
+static int64_t transfer_write(nest_session *s, struct nest__further *further, nest_upload *upload,
+                              const struct transfer_buffer *buffer, size_t n, uint64_t most) {
+    struct nest__chan *chan = &further->chan;
+    bool left = further->in_n > 0 || (chan->state & NEST__CHAN_EOF) != 0 ||
+                nest__chan_apart(chan) || nest__received_ahead(chan);
+    uint64_t along = most - n < TRANSFER_ALONG ? most - n : TRANSFER_ALONG;
+    struct transfer_along rest = {.more = {transfer_next},
+                                  .chan = chan,
+                                  .buffer = buffer->p,
+                                  .room = buffer->room,
+                                  .most = left ? 0 : along,
+                                  .got = 1};
+    if (nest__uploads_write(s, upload, buffer->p, n, &rest.more) < 0) {
+        return -1;
+    }
+    if (rest.got < 0 && rest.got != -EAGAIN && rest.got != -EINTR) {
+        return nest__second_gone(s, further);
+    }
+    if (rest.got == 0) {
+        chan->state |= NEST__CHAN_EOF;
+    } else if (rest.got < 0 || rest.taken > 0) {
+        nest__chan_received(chan, rest.got > 0);
+    }
+    return (int64_t)(n + rest.taken);
+}
+
 __attribute__((noinline)) static int64_t
 transfer_file_receive_from_upload(nest_session *s, int handle, nest_upload *upload, uint64_t length,
                                   unsigned flags) {
@@ -254,23 +335,27 @@ transfer_file_receive_from_upload(nest_session *s, int handle, nest_upload *uplo
     if (further == NULL || nest__channel_drain(s, further, 0) < 0) {
         return -1;
     }
-    uint8_t *buffer = malloc(TRANSFER_PIECE);
-    if (buffer == NULL) {
+    struct transfer_buffer buffer = {malloc(TRANSFER_PIECE), TRANSFER_PIECE};
+    if (buffer.p == NULL) {
         return transfer_fail(ENOMEM);
     }
     uint64_t taken = 0;
     int64_t n = 1;
     bool said = false;
     while (n > 0 && taken < length) {
-        size_t want = length - taken < TRANSFER_PIECE ? (size_t)(length - taken) : TRANSFER_PIECE;
-        n = transfer_receive(s, further, buffer, want, flags, &said);
+        size_t want = length - taken < buffer.room ? (size_t)(length - taken) : buffer.room;
+        n = transfer_receive(s, further, buffer.p, want, flags, &said);
+        bool full = n >= TRANSFER_PIECE;
         if (n > 0) {
-            taken += (uint64_t)n;
-            n = nest__uploads_write(s, upload, buffer, (size_t)n) < 0 ? -1 : n;
+            n = transfer_write(s, further, upload, &buffer, (size_t)n, length - taken);
+            taken += n > 0 ? (uint64_t)n : 0;
+        }
+        if (full && n > 0) {
+            transfer_enlarge(&buffer);
         }
     }
     int error = errno;
-    free(buffer);
+    free(buffer.p);
     errno = n < 0 ? error : said ? EINTR : 0;
     return n < 0 ? -1 : (int64_t)taken;
 }

@@ -136,20 +136,27 @@ struct uploads_piece {
     nest_upload *upload;
     const uint8_t *p;
     size_t n;
+    struct nest__uploads_more *more;
 };
 
 static int uploads_piece_work(void *arg) {
-    const struct uploads_piece *piece = arg;
-    return uploads_write_both(piece->upload, piece->p, piece->n);
+    struct uploads_piece *piece = arg;
+    int64_t n = (int64_t)piece->n;
+    while (n > 0 && piece->upload->error == 0) {
+        uploads_write_both(piece->upload, piece->p, (size_t)n);
+        n = piece->upload->error == 0 ? piece->more->next(piece->more, &piece->p) : 0;
+    }
+    return 0;
 }
 
-int nest__uploads_write(nest_session *s, nest_upload *upload, const uint8_t *p, size_t n) {
+int nest__uploads_write(nest_session *s, nest_upload *upload, const uint8_t *p, size_t n,
+                        struct nest__uploads_more *more) {
     if (nest__fails(s, nest__acting(s)) || !uploads_known(s, upload) ||
         n <= UPLOADS_GATHERED - upload->n) {
         return nest_file_write(s, upload, p, n);
     }
     if (upload->error == 0) {
-        struct uploads_piece piece = {upload, p, n};
+        struct uploads_piece piece = {upload, p, n, more};
         (void)nest__await_work(s, uploads_piece_work, &piece);
     }
     return upload->error < 0 ? uploads_failed(upload->error) : 0;

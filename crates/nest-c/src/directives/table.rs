@@ -389,6 +389,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "begins a file that is written piece by piece",
     )
     .private()
+    .in_block()
     .names_file()
     .needs(Feature::Uploads)
     .instead_of(&["creat"]),
@@ -399,6 +400,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileWrite(upload, p, n)",
         "appends to it",
     )
+    .in_block()
     .not_in_lock()
     .needs(Feature::Files),
     d(
@@ -411,6 +413,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileCommit(upload, NEST_SYNC)",
         "puts it in its place",
     )
+    .in_block()
     .not_in_lock()
     .needs(Feature::Files),
     d(
@@ -420,6 +423,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileDrop(upload)",
         "gives it up",
     )
+    .in_block()
     .not_in_lock()
     .needs(Feature::Files),
     d(
@@ -429,6 +433,7 @@ pub const DIRECTIVES: &[Directive] = &[
         "$fileDelete(path)",
         "deletes a file",
     )
+    .in_block()
     .names_file()
     .instead_of(&["unlink", "unlinkat", "remove"]),
     d(
