@@ -185,8 +185,8 @@ def main():
                 one = Running(servers[name](port), port, place)
                 stack.callback(one.close)
                 running.append((one, results[version].setdefault(name, [])))
-        for _ in range(args.rounds):
-            for one, values in running:
+        for number in range(args.rounds):
+            for one, values in running[::-1 if number % 2 else 1]:    # none is always the first of two
                 values.append(one.measure(args))
             loads.append(os.getloadavg()[0])
     print(f'Load average {min(loads):.1f} to {max(loads):.1f}, {os.cpu_count()} processors, '
