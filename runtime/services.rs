@@ -142,7 +142,9 @@ services! {
         "tls.c" TLS;
         "always.c" Both(&TLS, &Without(Feature::StartTls));
         "upgrade.c" Both(&TLS, &With(Feature::StartTls));
-        "script.c" Both(&Not(&Sockets), &With(Feature::Tls));
+        "ahead.c" With(Feature::StartTls);
+        "script.c" Both(&Not(&Sockets), &With(Feature::StartTls));
+        "script_none.c" Both(&Not(&Sockets), &Both(&With(Feature::Tls), &Without(Feature::StartTls)));
     }
     stages With(Feature::Stages), [Start, Need] {
         "stages.h" With(Feature::Stages);

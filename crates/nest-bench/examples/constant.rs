@@ -27,7 +27,7 @@ fn load() -> Result<String, String> {
     let request = Request {
         send: format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").into(),
         expect: Expect::exact(&answer),
-        think: 0,
+        ..Request::default()
     };
     let mut talk = Talk::of(vec![request], !keep);
     talk.again = keep.then_some(0);
@@ -38,7 +38,8 @@ fn load() -> Result<String, String> {
         clients,
         idle: 0,
         crowd: Crowd::default(),
-        sources: 64,
+        // As the other drivers.
+        sources: 1,
         keep,
         pipeline: 1,
         cut: false,

@@ -24,6 +24,8 @@ pub enum State {
     Rest,
     /// The connection, and the end of its handshake.
     Connecting,
+    /// The end of a handshake in the middle of the conversation.
+    Encrypting,
     /// Answers.
     Answers,
     /// The end of the connection.
@@ -53,9 +55,20 @@ pub struct Client {
     place: Place,
     out: Vec<u8>,
     sent: usize,
+    /// Whether events are asked for, and one when the socket takes bytes.
+    watched: bool,
     writes: bool,
     /// How much is sent as soon as the connection exists.
     first: usize,
+    /// Requests whose answers count when a handshake is complete.
+    kept: usize,
+    /// A handshake is complete that is not yet counted.
+    shook: bool,
+}
+
+/// Whether an error of the first bytes says that there is no connection.
+fn is_refusal(e: Errno) -> bool {
+    !matches!(e, Errno::CONNRESET | Errno::PIPE | Errno::AGAIN)
 }
 
 /// What came of an event.
@@ -85,8 +98,11 @@ impl Client {
             place: Place::default(),
             out: Vec::new(),
             sent: 0,
+            watched: false,
             writes: false,
             first: 0,
+            kept: 0,
+            shook: false,
         }
     }
 
@@ -104,23 +120,22 @@ impl Client {
         self.held = false;
         self.due.clear();
         self.out.clear();
-        self.sent = 0;
+        (self.sent, self.kept, self.shook) = (0, 0, false);
     }
 
-    /// Begins a conversation: connects. `from`: the own address.
+    /// Begins a conversation: connects. `from`: the own address. [`Self::flush`] must follow.
     pub fn connect(
         &mut self,
         talk: usize,
         to: SocketAddrV4,
         from: Option<Ipv4Addr>,
         tls: Option<&Tls>,
-        poll: &OwnedFd,
     ) -> Result<(), Trouble> {
-        let refused = |e: Failed| Trouble::from(Kind::Refused(said_of(e)));
         self.close();
         (self.talk, self.asked, self.answered) = (talk, 0, 0);
         self.place.begin();
-        let (link, exists) = Link::open(to, from, None, tls).map_err(refused)?;
+        let opened = Link::open(to, from, None, tls);
+        let (link, exists) = opened.map_err(|e| Kind::Refused(said_of(e)))?;
         // The first event of an encrypted connection begins its handshake.
         let exists = exists && tls.is_none();
         self.exists = exists;
@@ -129,18 +144,27 @@ impl Client {
         } else {
             State::Connecting
         };
-        self.writes = !exists;
-        let data = EventData::new_u64(self.number);
-        epoll::add(poll, link.fd(), data, self.flags()).map_err(|e| refused(e.into()))?;
+        self.watched = false;
         self.link = Some(link);
         Ok(())
     }
 
     fn flags(&self) -> EventFlags {
+        let reads = EventFlags::IN | EventFlags::RDHUP;
         if self.writes {
-            EventFlags::IN | EventFlags::OUT
+            reads | EventFlags::OUT
         } else {
-            EventFlags::IN
+            reads
+        }
+    }
+
+    /// Whether a connection that was begun may exist already, as it usually does on the loopback. If there
+    /// is something to send, sending it says so.
+    fn may_exist(&self) -> Result<bool, Trouble> {
+        match self.link.as_ref().filter(|link| link.is_clear()) {
+            None => Ok(false),
+            Some(_) if self.waiting() > 0 => Ok(true),
+            Some(link) => link.exists().map_err(|e| Kind::Refused(said_of(e)).into()),
         }
     }
 
@@ -161,11 +185,11 @@ impl Client {
     /// Sends what is to be sent, but not more than `most` bytes.
     pub fn flush(&mut self, most: usize, now: u64, poll: &OwnedFd) -> Result<(), Trouble> {
         self.sent_at = now;
-        if self.state == State::Connecting {
+        let tries = self.state == State::Connecting;
+        if tries && (self.watched || !self.may_exist()?) {
             self.first = most;
-            return Ok(());
+            return self.watch(true, poll);
         }
-        self.state = State::Answers;
         let end = self.out.len().min(self.sent.saturating_add(most));
         let Some(link) = &mut self.link else {
             return Ok(());
@@ -175,6 +199,14 @@ impl Client {
             match link.send(&self.out[self.sent..end]) {
                 Ok(n) => self.sent += n,
                 Err(Failed::System(Errno::INTR)) => {}
+                Err(Failed::System(Errno::AGAIN)) if tries && self.sent == 0 => {
+                    // The connection does not exist yet.
+                    self.first = most;
+                    return self.watch(true, poll);
+                }
+                Err(Failed::System(e)) if tries && is_refusal(e) => {
+                    return Err(Kind::Refused(said(e)).into());
+                }
                 Err(failed) => {
                     // What the server said before it closed the connection is more telling.
                     full = failed == Failed::System(Errno::AGAIN);
@@ -182,6 +214,7 @@ impl Client {
                 }
             }
         }
+        (self.state, self.exists) = (State::Answers, true);
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
@@ -191,54 +224,65 @@ impl Client {
         self.watch(full || blocked, poll)
     }
 
+    /// Asks for events, also for one when the socket takes bytes.
     fn watch(&mut self, writes: bool, poll: &OwnedFd) -> Result<(), Trouble> {
-        if writes == self.writes {
+        if self.watched && writes == self.writes {
             return Ok(());
         }
         self.writes = writes;
         let Some(link) = &self.link else {
             return Ok(());
         };
-        let changed = epoll::modify(
-            poll,
-            link.fd(),
-            EventData::new_u64(self.number),
-            self.flags(),
-        );
+        let (data, flags) = (EventData::new_u64(self.number), self.flags());
+        let changed = if std::mem::replace(&mut self.watched, true) {
+            epoll::modify(poll, link.fd(), data, flags)
+        } else {
+            epoll::add(poll, link.fd(), data, flags)
+        };
         changed.map_err(|e| Kind::Own(format!("epoll: {e}")).into())
     }
 
-    /// Handles an event of the connection.
+    /// Handles an event of the connection. `tls`: how it may become encrypted.
     pub fn event(
         &mut self,
         flags: EventFlags,
         talk: &Talk,
         buffer: &mut [u8],
+        tls: Option<&Tls>,
         now: u64,
         poll: &OwnedFd,
     ) -> Result<Came, Trouble> {
+        let mut answers = 0;
         if self.state == State::Connecting {
             if !self.connects(flags, poll)? {
                 return Ok(Came::Nothing);
             }
-            self.state = State::Answers;
+            (self.state, self.shook) = (State::Answers, true);
             self.flush(self.first, now, poll)?;
+        } else if self.state == State::Encrypting {
+            if !self.shakes(talk, now, poll)? {
+                return Ok(Came::Nothing);
+            }
+            answers = std::mem::take(&mut self.kept);
         } else if flags.contains(EventFlags::OUT) && !self.held {
             self.flush(usize::MAX, now, poll)?;
         }
-        if !flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
-            return Ok(Came::Nothing);
-        }
-        let mut answers = 0;
-        loop {
-            match self.receive(talk, buffer)? {
+        // The end has come behind all bytes, which one call takes if they are fewer than it may take.
+        let ends = flags.contains(EventFlags::RDHUP)
+            && !flags.intersects(EventFlags::ERR | EventFlags::HUP)
+            && self.link.as_ref().is_some_and(Link::is_clear);
+        let mut readable = flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP);
+        while readable {
+            match self.receive(talk, buffer, ends)? {
                 Came::Answers(more) => answers += more,
                 Came::Ended => return Ok(Came::Ended),
                 Came::Nothing => {}
             }
-            if !self.link.as_mut().is_some_and(Link::is_ready) {
-                break;
+            if self.state == State::Encrypting && !self.encrypt(talk, tls, now, poll)? {
+                self.kept = answers;
+                return Ok(Came::Nothing);
             }
+            readable = self.link.as_mut().is_some_and(Link::is_ready);
         }
         Ok(match answers {
             0 => Came::Nothing,
@@ -271,17 +315,75 @@ impl Client {
         }
     }
 
-    /// What was agreed in the handshake; `None`: the connection is not encrypted.
-    pub fn agreed(&self) -> Option<Encrypted> {
-        self.link.as_ref().and_then(Link::agreed)
+    /// Begins to encrypt the connection, and says whether that is complete already.
+    fn encrypt(
+        &mut self,
+        talk: &Talk,
+        tls: Option<&Tls>,
+        now: u64,
+        poll: &OwnedFd,
+    ) -> Result<bool, Trouble> {
+        let begun = match (&mut self.link, tls) {
+            (Some(link), Some(tls)) => link.encrypt(tls),
+            _ => Err(Failed::Tls("this load has no certificate".to_owned())),
+        };
+        begun.map_err(|e| self.trouble(Kind::Handshake(said_of(e)), talk))?;
+        // What the server says behind the handshake, without being asked, is awaited from now on.
+        if self.next_is_said(talk) {
+            self.ask(talk, now);
+        }
+        self.sent_at = now;
+        self.shakes(talk, now, poll)
+    }
+
+    /// Whether the next request is something that the server says without being asked.
+    fn next_is_said(&self, talk: &Talk) -> bool {
+        let next = talk.requests.get(self.asked);
+        next.is_some_and(|request| request.send.is_empty() && !request.expect.is_empty())
+    }
+
+    /// Goes on with a handshake in the middle of a conversation, and says whether it is complete.
+    fn shakes(&mut self, talk: &Talk, now: u64, poll: &OwnedFd) -> Result<bool, Trouble> {
+        let Some(link) = &mut self.link else {
+            return Ok(false);
+        };
+        match link.shake() {
+            Ok(true) => {
+                self.shook = true;
+                // The last bytes of the handshake.
+                self.flush(usize::MAX, now, poll)?;
+                self.goes_on(talk);
+                Ok(true)
+            }
+            Ok(false) => {
+                let blocked = link.is_blocked();
+                self.watch(blocked, poll).map(|()| false)
+            }
+            Err(e) => Err(self.trouble(Kind::Handshake(said_of(e)), talk)),
+        }
+    }
+
+    /// What is awaited behind an answer.
+    fn goes_on(&mut self, talk: &Talk) {
+        if self.answered == talk.requests.len() && talk.ends {
+            self.state = State::End;
+        }
+    }
+
+    /// What was agreed in a handshake, once; `None`: there was none since then.
+    pub fn agreed(&mut self) -> Option<Encrypted> {
+        let link = self.link.as_ref();
+        let link = link.filter(|_| std::mem::take(&mut self.shook));
+        link.and_then(Link::agreed)
     }
 
     /// Whether the connection exists, and its handshake is not complete.
     pub fn is_shaking(&self) -> bool {
-        self.state == State::Connecting && self.exists
+        self.state == State::Encrypting || (self.state == State::Connecting && self.exists)
     }
 
-    fn receive(&mut self, talk: &Talk, buffer: &mut [u8]) -> Result<Came, Trouble> {
+    /// Receives once. `ends`: if this is less than the buffer, the end follows.
+    fn receive(&mut self, talk: &Talk, buffer: &mut [u8], ends: bool) -> Result<Came, Trouble> {
         let Some(link) = &mut self.link else {
             return Ok(Came::Nothing);
         };
@@ -297,17 +399,31 @@ impl Client {
             Err(Failed::Tls(why)) => return Err(self.trouble(Kind::Tls(why), talk)),
         };
         if n == 0 {
-            let over = self.answered == talk.requests.len();
-            // The end is the answer of a last message that has no other.
-            let last = self.answered + 1 == talk.requests.len() && self.asked > self.answered;
-            let empty = last && talk.requests[self.answered].expect.is_empty();
-            return if talk.ends && (over || empty) {
-                Ok(Came::Ended)
-            } else {
-                Err(self.trouble(Kind::Closed, talk))
-            };
+            return self.ended(talk);
         }
-        let mut rest = &buffer[..n];
+        let came = self.take(talk, &buffer[..n])?;
+        if ends && n < buffer.len() && self.state == State::End {
+            return self.ended(talk);
+        }
+        Ok(came)
+    }
+
+    /// The server has closed the connection.
+    fn ended(&self, talk: &Talk) -> Result<Came, Trouble> {
+        let over = self.answered == talk.requests.len();
+        // The end is the answer of a last message that has no other.
+        let last = self.answered + 1 == talk.requests.len() && self.asked > self.answered;
+        let empty = last && talk.requests[self.answered].expect.is_empty();
+        if talk.ends && (over || empty) {
+            Ok(Came::Ended)
+        } else {
+            Err(self.trouble(Kind::Closed, talk))
+        }
+    }
+
+    /// Compares bytes with what must come.
+    fn take(&mut self, talk: &Talk, bytes: &[u8]) -> Result<Came, Trouble> {
+        let mut rest = bytes;
         let mut answers = 0;
         while !rest.is_empty() {
             if self.answered == self.asked {
@@ -324,6 +440,13 @@ impl Client {
                     self.place.begin();
                     self.answered += 1;
                     answers += 1;
+                    if talk.requests[self.answered - 1].encrypts {
+                        if !rest.is_empty() {
+                            return Err(self.trouble(Kind::Unasked(literal(rest)), talk));
+                        }
+                        self.state = State::Encrypting;
+                        return Ok(Came::Answers(answers));
+                    }
                 }
                 Taken::Wrong(at) => {
                     let expected = expect.to_string();
@@ -335,9 +458,7 @@ impl Client {
         if answers == 0 {
             return Ok(Came::Nothing);
         }
-        if self.answered == talk.requests.len() && talk.ends {
-            self.state = State::End;
-        }
+        self.goes_on(talk);
         Ok(Came::Answers(answers))
     }
 

@@ -151,7 +151,7 @@ impl Players<'_> {
     /// A slow client begins.
     fn slow(&mut self) -> Option<Slow> {
         Some(Slow {
-            link: self.open(SLOW, Some(WINDOW), self.load.tls)?,
+            link: self.open(SLOW, Some(WINDOW), self.load.tls.and_then(Tls::at_once))?,
             talk: self.random.draw(self.load.talks.len()),
             at: 0,
             sent: 0,
@@ -165,7 +165,7 @@ impl Players<'_> {
         let talk = self.random.draw(self.load.talks.len());
         let first = first(&self.load.talks[talk]);
         let part = 1 + self.random.draw(first.len().saturating_sub(1));
-        let tls = self.load.tls;
+        let tls = self.load.tls.and_then(Tls::at_once);
         let (out, resets, tls) = match self.random.draw(if tls.is_some() { 5 } else { 4 }) {
             // Half of a message.
             0 if !whole && first.len() > 1 => (first[..part].to_vec(), false, tls),
@@ -249,6 +249,10 @@ impl Slow {
                     rest = &rest[used..];
                     self.place.begin();
                     (self.at, self.sent) = (self.at + 1, 0);
+                    let tls = all.load.tls.filter(|_| request.encrypts);
+                    if tls.is_some_and(|tls| !rest.is_empty() || self.link.encrypt(tls).is_err()) {
+                        return all.close(self.link, false);
+                    }
                 }
                 Taken::Whole(_) | Taken::Wrong(_) => return all.close(self.link, false),
             }

@@ -109,7 +109,7 @@ mod tests {
         let request = |send: &[u8]| Request {
             send: send.to_vec(),
             expect: Expect::exact(b"ok\n"),
-            think: 0,
+            ..Request::default()
         };
         Talk::of(
             vec![request(b"a\n"), request(b"b\n"), request(b"c\n")],

@@ -1,10 +1,11 @@
 //! The load: many clients in one thread, in a closed or an open loop.
 //!
 //! In a closed loop each client asks again as soon as it is answered. In an open loop requests are
-//! due at a constant rate, whether earlier ones are answered or not. Must not know: which requests count, what the server is, how figures are compared.
+//! due at a constant rate, whether earlier ones are answered or not. Must not know: which requests count,
+//! what the server is, how figures are compared.
 
 use std::collections::{BinaryHeap, VecDeque};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -18,94 +19,16 @@ use rustix::time::{
 };
 
 use crate::client::{Came, Client, State};
-use crate::crowd::{self, Crowd, Crowded, Scene};
+use crate::crowd::{self, Crowded, Scene};
 use crate::failed::late;
 use crate::idle::Idle;
 use crate::link::source;
+use crate::load::{Load, Measured, Moment};
 use crate::random::Random;
 use crate::schedule::{Pace, Schedule};
-use crate::talk::Talk;
 use crate::tls::{Encrypted, Tls};
 use crate::trouble::{Kind, Trouble};
 use crate::usage::Driver;
-
-/// What is asked of a server.
-#[derive(Clone, Debug)]
-pub struct Load<'a> {
-    /// The server.
-    pub to: SocketAddrV4,
-    /// How connections are encrypted, if they are.
-    pub tls: Option<&'a Tls>,
-    /// The conversations; not empty.
-    pub talks: &'a [Talk],
-    /// The number of clients.
-    pub clients: usize,
-    /// The number of further clients, which connect first and say nothing.
-    pub idle: usize,
-    /// Slow and hostile clients beside those that are measured.
-    pub crowd: Crowd<'a>,
-    /// From how many addresses clients come, if the server is on the loopback.
-    pub sources: u32,
-    /// Whether conversations go on over the same connection where they may.
-    pub keep: bool,
-    /// How many requests a client sends before their answers have come.
-    pub pipeline: usize,
-    /// Whether messages are sent in two pieces, cut at a random byte.
-    pub cut: bool,
-    /// Whether a conversation is drawn only when it has been played once, and clients do not think.
-    pub trial: bool,
-    /// Whether a conversation that is answered otherwise is noted and played no more; else it ends the
-    /// load.
-    pub lenient: bool,
-    /// When requests begin.
-    pub pace: Pace,
-    /// Time that is not measured.
-    pub warm: Duration,
-    /// Time that is measured.
-    pub measured: Duration,
-    /// When a server that does not answer is given up.
-    pub timeout: Duration,
-    /// For random numbers.
-    pub seed: u64,
-}
-
-/// What happens during a load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// The measured time begins.
-    Begin,
-    /// A tenth of a second has passed.
-    Tick,
-    /// The measured time ends; all connections still exist.
-    End,
-}
-
-/// What was measured.
-#[derive(Clone)]
-pub struct Measured {
-    /// Answered requests.
-    pub requests: u64,
-    /// Requests that were answered before the measured time ended.
-    pub in_time: u64,
-    /// Requests that were due but not answered; only in an open loop.
-    pub unserved: u64,
-    /// Connections that were made.
-    pub connections: u64,
-    /// Seconds.
-    pub seconds: f64,
-    /// In nanoseconds.
-    pub latency: Histogram<u64>,
-    /// Requests of each client.
-    pub shares: Vec<u64>,
-    /// What slow and hostile clients came to.
-    pub crowd: Crowded,
-    /// The handshakes of the measured connections.
-    pub encrypted: Encrypted,
-    /// How much of the time the driver was busy, or waited for a core.
-    pub driver: Driver,
-    /// What was answered otherwise; only of a lenient load.
-    pub otherwise: Vec<Trouble>,
-}
 
 /// The addresses of clients begin here.
 const SOURCE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -244,7 +167,7 @@ impl Run<'_, '_> {
         let mut idle = Idle::connect(
             self.load.idle,
             self.load.to,
-            self.load.tls,
+            self.load.tls.and_then(Tls::at_once),
             self.load.timeout,
         )?;
         let begin = self.now() + nanoseconds(self.load.warm);
@@ -370,6 +293,7 @@ impl Run<'_, '_> {
             let limit = self.load.timeout;
             let trouble = match client.state {
                 State::End => client.trouble(Kind::Open(limit), talk),
+                State::Encrypting => client.trouble(Kind::Handshake(late(limit)), talk),
                 _ if client.is_shaking() => Kind::Handshake(late(limit)).into(),
                 _ => client.trouble(Kind::Silent(limit), talk),
             };
@@ -449,16 +373,18 @@ impl Run<'_, '_> {
 
     /// A client at rest asks.
     fn ask(&mut self, n: usize, due: u64, now: u64) -> Result<(), Trouble> {
-        if !self.clients[n].connected() {
+        let begins = !self.clients[n].connected();
+        if begins {
             let Some(talk) = self.next_talk() else {
                 self.rest.push_back(n);
                 return Ok(());
             };
             self.source = self.source.wrapping_add(1);
             let from = source(SOURCE, self.source, self.load.sources);
-            let from = self.load.to.ip().is_loopback().then_some(from);
-            self.clients[n].connect(talk, self.load.to, from, self.load.tls, &self.poll)?;
-            self.opening += usize::from(self.clients[n].state == State::Connecting);
+            // A single address is the one that the system chooses.
+            let several = self.load.to.ip().is_loopback() && self.load.sources > 1;
+            let tls = self.load.tls.and_then(Tls::at_once);
+            self.clients[n].connect(talk, self.load.to, several.then_some(from), tls)?;
             self.result.connections += u64::from(self.schedule.measures(now));
         }
         let talk = &self.load.talks[self.clients[n].talk];
@@ -468,24 +394,35 @@ impl Run<'_, '_> {
             && talk.requests[0].send.is_empty();
         if greets {
             self.clients[n].ask(talk, due);
-            return self.clients[n].flush(usize::MAX, now, &self.poll);
+            return self.flush(n, begins, usize::MAX, now);
         }
         let left = talk.requests.len() - self.clients[n].asked;
         for _ in 0..self.load.pipeline.clamp(1, left.max(1)) {
             self.schedule.take();
             self.clients[n].ask(talk, due);
+            if talk.requests[self.clients[n].asked - 1].encrypts {
+                break;
+            }
         }
         let most = match self.clients[n].waiting() {
             length if self.load.cut && length > 1 => 1 + self.random.draw(length - 1),
             _ => usize::MAX,
         };
+        self.flush(n, begins, most, now)?;
         let client = &mut self.clients[n];
-        client.flush(most, now, &self.poll)?;
         if most != usize::MAX {
             client.held = true;
             self.later
                 .push(std::cmp::Reverse((now + HELD, n, Later::Send)));
         }
+        Ok(())
+    }
+
+    /// Sends what a client has to send. `begins`: its connection is new.
+    fn flush(&mut self, n: usize, begins: bool, most: usize, now: u64) -> Result<(), Trouble> {
+        let client = &mut self.clients[n];
+        client.flush(most, now, &self.poll)?;
+        self.opening += usize::from(begins && client.state == State::Connecting);
         Ok(())
     }
 
@@ -499,18 +436,18 @@ impl Run<'_, '_> {
         let client = &mut self.clients[n];
         let talk = &self.load.talks[client.talk];
         let connecting = client.state == State::Connecting;
-        let came = match client.event(flags, talk, buffer, now, &self.poll) {
+        let came = match client.event(flags, talk, buffer, self.load.tls, now, &self.poll) {
             Ok(came) => came,
             Err(trouble) => return self.note(n, trouble),
         };
         if connecting && client.state != State::Connecting {
             self.opening -= 1;
-            if let Some(mut agreed) = client.agreed() {
-                if !self.schedule.measures(now) {
-                    (agreed.handshakes, agreed.resumed) = (0, 0);
-                }
-                self.result.encrypted.add(&agreed);
+        }
+        if let Some(mut agreed) = client.agreed() {
+            if !self.schedule.measures(now) {
+                (agreed.handshakes, agreed.resumed) = (0, 0);
             }
+            self.result.encrypted.add(&agreed);
         }
         match came {
             Came::Nothing => Ok(()),

@@ -21,6 +21,8 @@ use crate::tls::{Encrypted, Session, Tls};
 pub struct Link {
     fd: OwnedFd,
     session: Option<Box<Session>>,
+    /// How often bytes were sent in clear, up to 2.
+    sends: u8,
 }
 
 impl Link {
@@ -34,7 +36,9 @@ impl Link {
     ) -> Result<(Link, bool), Failed> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
-        sockopt::set_tcp_nodelay(&fd, true)?;
+        if tls.is_some() {
+            sockopt::set_tcp_nodelay(&fd, true)?;
+        }
         if let Some(window) = window {
             sockopt::set_socket_recv_buffer_size(&fd, window)?;
         }
@@ -48,7 +52,28 @@ impl Link {
             Err(e) => return Err(e.into()),
         };
         let session = tls.map(Session::new).transpose()?.map(Box::new);
-        Ok((Link { fd, session }, exists))
+        let link = Link {
+            fd,
+            session,
+            sends: 0,
+        };
+        Ok((link, exists))
+    }
+
+    /// Whether the connection exists already, although [`Self::open`] did not know.
+    pub fn exists(&self) -> Result<bool, Failed> {
+        match send(&self.fd, &[], SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(true),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Begins to encrypt a connection that is in clear: the handshake follows.
+    pub fn encrypt(&mut self, tls: &Tls) -> Result<(), Failed> {
+        sockopt::set_tcp_nodelay(&self.fd, true)?;
+        self.session = Some(Box::new(Session::new(tls)?));
+        Ok(())
     }
 
     /// Goes on with the handshake of a connection that exists, and says whether it is complete. Its
@@ -103,7 +128,15 @@ impl Link {
     pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Failed> {
         match &mut self.session {
             Some(session) => session.encrypt(bytes),
-            None => Ok(send(&self.fd, bytes, SendFlags::NOSIGNAL)?),
+            None => {
+                // What is sent first waits for no acknowledgement.
+                if self.sends == 1 {
+                    sockopt::set_tcp_nodelay(&self.fd, true)?;
+                }
+                let sent = send(&self.fd, bytes, SendFlags::NOSIGNAL)?;
+                self.sends = (self.sends + 1).min(2);
+                Ok(sent)
+            }
         }
     }
 
@@ -117,6 +150,11 @@ impl Link {
     pub fn is_blocked(&self) -> bool {
         let session = self.session.as_ref();
         session.is_some_and(|session| session.is_blocked())
+    }
+
+    /// Whether what the socket shows is what was sent.
+    pub fn is_clear(&self) -> bool {
+        self.session.is_none()
     }
 
     /// Receives some bytes; none: the end.

@@ -10,15 +10,26 @@ pub fn encryption_table(all: &[Entry]) -> String {
     let Some(first) = all.iter().find_map(|entry| entry.tls.as_ref()) else {
         return String::new();
     };
-    let mut text = String::from(if first.resumes {
-        "  over TLS; clients resume sessions:\n"
+    let resumes = if first.resumes {
+        "clients resume sessions"
+    } else if first.later {
+        "resumption is off, so each handshake is a full one"
     } else {
-        "  over TLS; resumption is off, so each connection makes a full handshake:\n"
-    });
+        "resumption is off, so each connection makes a full handshake"
+    };
+    let begins = if first.later {
+        "over TLS from a handshake in the conversation on"
+    } else {
+        "over TLS"
+    };
+    let mut text = format!("  {begins}; {resumes}:\n");
     for entry in all {
         let what = entry.tls.as_ref().map_or_else(
             || "in clear".to_owned(),
             |tls| {
+                if tls.suite.is_empty() {
+                    return "no handshake".to_owned();
+                }
                 let resumed = match tls.resumed {
                     _ if !tls.resumes => String::new(),
                     n => format!(", {n} of them resumed a session"),

@@ -13,6 +13,8 @@ pub struct Request {
     pub expect: Expect,
     /// How long the client waits before it sends this, in milliseconds.
     pub think: u32,
+    /// Whether the connection becomes encrypted behind the answer: the client begins a handshake.
+    pub encrypts: bool,
 }
 
 /// A conversation.
@@ -27,25 +29,28 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// A conversation of these messages. A message without an answer joins the next one.
+    /// A conversation of these messages. A message without an answer joins the next one. It ends before
+    /// a handshake that no answer announces: a client cannot know when to begin it.
     #[must_use]
     pub fn of(steps: Vec<Request>, ends: bool) -> Talk {
-        let mut talk = Talk {
-            ends,
-            ..Talk::default()
-        };
+        let mut talk = Talk::default();
         let mut open: Option<Request> = None;
         for step in steps {
             let mut request = open.take().unwrap_or_default();
             request.think = request.think.max(step.think);
             request.send.extend(step.send);
             request.expect = step.expect;
+            request.encrypts = step.encrypts;
             if request.expect.is_empty() {
+                if request.encrypts {
+                    return talk;
+                }
                 open = Some(request);
             } else {
                 talk.requests.push(request);
             }
         }
+        talk.ends = ends;
         // The end is the answer of the last message.
         talk.requests
             .extend(open.filter(|last| ends && !last.send.is_empty()));
@@ -58,6 +63,12 @@ impl Talk {
         self.requests.iter().filter(|r| !r.send.is_empty()).count()
     }
 
+    /// Whether the connection becomes encrypted in it.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.requests.iter().any(|request| request.encrypts)
+    }
+
     /// The conversation up to a request, a line for each message and answer.
     #[must_use]
     pub fn shown(&self, until: usize) -> String {
@@ -67,6 +78,9 @@ impl Talk {
                 text.push_str(&format!("  send     {}\n", literal(&request.send)));
             }
             text.push_str(&format!("  receive  {}\n", request.expect));
+            if request.encrypts {
+                text.push_str("  handshake\n");
+            }
         }
         if let Some(request) = self.requests.get(until)
             && !request.send.is_empty()
@@ -87,7 +101,7 @@ mod tests {
         let step = |send: &[u8], reply: &[u8]| Request {
             send: send.to_vec(),
             expect: Expect::exact(reply),
-            think: 0,
+            ..Request::default()
         };
         let steps = vec![
             step(b"", b"hello\n"),
@@ -105,6 +119,20 @@ mod tests {
             talk.shown(1),
             "  receive  \"hello\\n\"\n  send     \"a\\nb\\n\"\n"
         );
+        let mut encrypts = steps.clone();
+        encrypts[2].encrypts = true;
+        let talk = Talk::of(encrypts, false);
+        assert_eq!(
+            talk.shown(2),
+            "  receive  \"hello\\n\"\n  send     \"a\\nb\\n\"\n  receive  \"ok\\n\"\n  handshake\n"
+        );
+        assert!(talk.encrypts());
+        // No answer says that the handshake may begin.
+        let mut silent = steps.clone();
+        silent[1].encrypts = true;
+        let talk = Talk::of(silent, true);
+        assert_eq!(talk.requests, [step(b"", b"hello\n")]);
+        assert!(!talk.ends && !talk.encrypts());
         // The end is an answer.
         assert_eq!(
             Talk::of(steps, true).requests.last(),

@@ -24,6 +24,7 @@ pub struct Tls {
     trusted: CertificateDer<'static>,
     resumes: bool,
     lax: bool,
+    later: bool,
     config: Arc<ClientConfig>,
 }
 
@@ -45,6 +46,7 @@ impl Tls {
             trusted,
             resumes,
             lax: false,
+            later: false,
         })
     }
 
@@ -55,6 +57,31 @@ impl Tls {
             config,
             ..self.clone()
         })
+    }
+
+    /// The same clients, whose connections begin in clear: they make a handshake where the conversation
+    /// says so.
+    #[must_use]
+    pub fn later(&self) -> Tls {
+        Tls {
+            later: true,
+            ..self.clone()
+        }
+    }
+
+    /// What handshakes have come to before there is any.
+    #[must_use]
+    pub fn unused(&self) -> Encrypted {
+        Encrypted {
+            resumes: self.resumes,
+            later: self.later,
+            ..Encrypted::default()
+        }
+    }
+
+    /// What encrypts connections from their beginning; `None`: they begin in clear.
+    pub(crate) fn at_once(&self) -> Option<&Tls> {
+        (!self.later).then_some(self)
     }
 
     /// The same clients, which accept a connection that ends without a `close_notify`.
@@ -147,6 +174,9 @@ pub struct Encrypted {
     pub resumed: u64,
     /// Whether clients tried to.
     pub resumes: bool,
+    /// Whether connections begin in clear.
+    #[serde(default)]
+    pub later: bool,
 }
 
 impl Encrypted {
@@ -155,6 +185,7 @@ impl Encrypted {
         self.handshakes += other.handshakes;
         self.resumed += other.resumed;
         self.resumes |= other.resumes;
+        self.later |= other.later;
         if !other.suite.is_empty() {
             self.suite.clone_from(&other.suite);
         }
@@ -166,6 +197,7 @@ pub struct Session {
     connection: ClientConnection,
     resumes: bool,
     lax: bool,
+    later: bool,
 }
 
 /// A socket for the library: it reads at most so many bytes at a time.
@@ -221,6 +253,7 @@ impl Session {
             connection: connection.map_err(|e| broken(&e))?,
             resumes: tls.resumes,
             lax: tls.lax,
+            later: tls.later,
         })
     }
 
@@ -260,6 +293,7 @@ impl Session {
             handshakes: 1,
             resumed: u64::from(resumed),
             resumes: self.resumes,
+            later: self.later,
         }
     }
 

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 mod playing;
+#[path = "playing/tls.rs"]
+mod serving;
 
 use nest_bench::{Crowd, Kind, Load, Pace, Talk, Tls};
 use playing::{request, run};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
+use serving::{TRUSTED, config};
 
-/// Two certificates for localhost that are valid for a hundred years, with their keys.
-const TRUSTED: &[u8] = include_bytes!("certificates/trusted.pem");
+/// Another certificate than the one that clients trust.
 const OTHER: &[u8] = include_bytes!("certificates/other.pem");
 const LIMIT: Duration = Duration::from_secs(2);
 
@@ -29,18 +29,7 @@ fn server(
     versions: &'static [&'static rustls::SupportedProtocolVersion],
     serve: impl Fn(Encrypted) + Send + Clone + 'static,
 ) -> SocketAddrV4 {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ServerConfig::builder_with_provider(provider.clone())
-        .with_protocol_versions(versions)
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(
-            vec![CertificateDer::from_pem_slice(pem).unwrap()],
-            PrivateKeyDer::from_pem_slice(pem).unwrap(),
-        )
-        .unwrap();
-    config.ticketer = rustls::crypto::ring::Ticketer::new().unwrap();
-    let config = Arc::new(config);
+    let config = config(pem, versions);
     playing::server(move |client| {
         client.set_nodelay(true).unwrap();
         let connection = ServerConnection::new(config.clone()).unwrap();

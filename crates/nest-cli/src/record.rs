@@ -12,7 +12,7 @@ use nest_check::Act;
 use nest_machine::{Feature, Framing, Machine};
 
 use crate::quoted::quoted;
-use crate::recording::{self, EXTENSION, MOST_BYTES, MOST_MESSAGES, MOST_WAIT};
+use crate::recording::{self, EXTENSION, MOST_BYTES, MOST_MESSAGES, MOST_WAIT, Recorded};
 use crate::term::{self, Failure};
 
 /// Shorter pauses are those of the network.
@@ -77,7 +77,7 @@ pub struct Recorder {
 /// A conversation that is not over.
 #[derive(Default)]
 struct Open {
-    acts: Vec<Act>,
+    talk: Recorded,
     messages: usize,
     bytes: usize,
     /// The time of its last line.
@@ -181,6 +181,7 @@ impl Recorder {
                 let open = self.open.get_mut(&id)?;
                 (open.replied, open.last) = (true, ms);
             }
+            b"tls" => self.encrypted(id),
             b"secret" => self.hide(id),
             b"end" => self.ends(id),
             _ => {}
@@ -251,7 +252,23 @@ impl Recorder {
         self.held += bytes.len();
     }
 
-    /// What an encrypted client sends is no secret to the server; the file would not be one.
+    /// The connection became encrypted before what follows, or earlier.
+    fn encrypted(&mut self, id: u64) {
+        let open = self.open.get_mut(&id);
+        let Some(open) = open.filter(|open| !open.cut && open.talk.tls.is_none()) else {
+            return;
+        };
+        open.talk.tls = Some(open.messages);
+        // What follows is a message of its own.
+        open.replied = true;
+        self.once(
+            "tls",
+            "recordings have in clear what clients send over TLS; only you can read the files"
+                .to_owned(),
+        );
+    }
+
+    /// The connection is encrypted from its beginning: the recording would not be.
     fn hide(&mut self, id: u64) {
         let Some(open) = self.open.get_mut(&id).filter(|open| !open.secret) else {
             return;
@@ -260,7 +277,7 @@ impl Recorder {
         open.cut = true;
         self.once(
             "secret",
-            "encrypted conversations are not recorded".to_owned(),
+            "conversations that are encrypted from their beginning are not recorded".to_owned(),
         );
     }
 
@@ -278,7 +295,7 @@ impl Recorder {
             );
             return;
         }
-        match self.write(&open.acts) {
+        match self.write(&open.talk) {
             Ok(()) => {
                 self.files += 1;
                 self.written += open.bytes;
@@ -295,7 +312,7 @@ impl Recorder {
     }
 
     /// Writes a file with a new name. It appears when it is complete.
-    fn write(&mut self, talk: &[Act]) -> std::io::Result<()> {
+    fn write(&mut self, talk: &Recorded) -> std::io::Result<()> {
         let mut file = draft(&self.folder)?;
         file.write_all(recording::text(talk).as_bytes())?;
         loop {
@@ -322,12 +339,12 @@ impl Open {
             let pause = ms.saturating_sub(self.last);
             if self.messages > 0 && pause >= SHORTEST_WAIT {
                 let pause = u32::try_from(pause).unwrap_or(MOST_WAIT);
-                self.acts.push(Act::Silence(pause.min(MOST_WAIT)));
+                self.talk.acts.push(Act::Silence(pause.min(MOST_WAIT)));
             }
-            self.acts.push(Act::Send(Vec::new()));
+            self.talk.acts.push(Act::Send(Vec::new()));
             self.messages += 1;
         }
-        if let Some(Act::Send(message)) = self.acts.last_mut() {
+        if let Some(Act::Send(message)) = self.talk.acts.last_mut() {
             message.extend(bytes);
         }
         self.bytes += bytes.len();
@@ -336,11 +353,11 @@ impl Open {
 
     /// Removes the last message, and the pause before it. Returns the number of its bytes.
     fn drop_last(&mut self) -> usize {
-        let Some(Act::Send(message)) = self.acts.pop() else {
+        let Some(Act::Send(message)) = self.talk.acts.pop() else {
             return 0;
         };
-        if let Some(Act::Silence(_)) = self.acts.last() {
-            self.acts.pop();
+        if let Some(Act::Silence(_)) = self.talk.acts.last() {
+            self.talk.acts.pop();
         }
         self.messages -= 1;
         self.bytes -= message.len();
@@ -443,11 +460,26 @@ mod tests {
     #[test]
     fn secrets_and_lost_ends_are_not_recorded() {
         let folder = tempfile::tempdir().unwrap();
-        let lines = "1 1 open\n1 1 take \"STARTTLS\"\n1 1 secret\n1 2 secret\n1 2 end eof\n\
+        let lines = "1 1 open\n1 1 secret\n1 1 tls\n1 2 take \"STARTTLS\"\n1 2 tls\n1 2 end eof\n\
             2 1 open\n2 1 take \"lost\"\n2 1 open\n2 1 take \"found\"\n2 1 end eof\n";
         let (files, recorder) = files(folder.path(), lines, super::LIMITS);
         assert_eq!(files, [talk("send \"found\"\n")]);
         assert_eq!((recorder.lost, recorder.held), (1, 0));
-        assert!(recorder.said.contains("secret"));
+        assert_eq!(Vec::from_iter(recorder.said), ["secret"]);
+    }
+
+    #[test]
+    fn the_place_of_a_handshake_is_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        let lines = "1 1 open\n1 1 take \"STARTTLS\"\n1 1 reply\n1 50 tls\n1 50 read \"A\"\n1 50 tls\n\
+            1 50 read \"B\"\n1 50 tls\n1 50 take \"C\"\n1 60 end eof\n2 1 open\n2 1 tls\n2 1 take \"D\"\n\
+            2 1 end eof\n";
+        let (files, recorder) = files(folder.path(), lines, super::LIMITS);
+        let wanted = [
+            talk("send \"STARTTLS\"\ntls\nwait 49\nsend \"AB\"\nsend \"C\"\n"),
+            talk("tls\nsend \"D\"\n"),
+        ];
+        assert_eq!(files, wanted);
+        assert_eq!(Vec::from_iter(recorder.said), ["tls"]);
     }
 }

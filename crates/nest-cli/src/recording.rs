@@ -9,7 +9,8 @@
 //! end
 //! ```
 //!
-//! A file has one or more conversations from `talk` to `end`. `#` begins a comment. Must not know: who
+//! A file has one or more conversations from `talk` to `end`. A line `tls` stands where the connection becomes
+//! encrypted. `#` begins a comment. Must not know: who
 //! records conversations, who plays them.
 
 use std::fmt::Write as _;
@@ -31,21 +32,43 @@ pub const MOST_WAIT: u32 = 86_400_000;
 /// The longest file.
 pub const LONGEST: usize = 1 << 24;
 
+/// A conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recorded {
+    /// What the client does.
+    pub acts: Vec<Act>,
+    /// After so many messages the connection becomes encrypted.
+    pub tls: Option<usize>,
+}
+
 /// The text of a file with one conversation.
-pub fn text(talk: &[Act]) -> String {
+pub fn text(talk: &Recorded) -> String {
     let mut text = format!("{HEAD}{VERSION}\ntalk\n");
-    for act in talk {
-        let _ = match act {
-            Act::Send(bytes) => writeln!(text, "send {}", nest_bench::quoted(bytes)),
-            Act::Silence(ms) => writeln!(text, "wait {ms}"),
-        };
+    let mut messages = 0;
+    let encrypted = |text: &mut String, messages: usize| {
+        if talk.tls == Some(messages) {
+            text.push_str("tls\n");
+        }
+    };
+    encrypted(&mut text, 0);
+    for act in &talk.acts {
+        match act {
+            Act::Send(bytes) => {
+                let _ = writeln!(text, "send {}", nest_bench::quoted(bytes));
+                messages += 1;
+                encrypted(&mut text, messages);
+            }
+            Act::Silence(ms) => {
+                let _ = writeln!(text, "wait {ms}");
+            }
+        }
     }
     text.push_str("end\n");
     text
 }
 
 /// Reads the conversations of a file called `name`. The error names the line, and says what to do.
-pub fn read(name: &str, text: &[u8]) -> Result<Vec<Vec<Act>>, String> {
+pub fn read(name: &str, text: &[u8]) -> Result<Vec<Recorded>, String> {
     if text.len() > LONGEST {
         return Err(format!("{name} has more than {} MB", LONGEST >> 20));
     }
@@ -75,14 +98,14 @@ pub fn read(name: &str, text: &[u8]) -> Result<Vec<Vec<Act>>, String> {
 /// What was read of a file.
 #[derive(Default)]
 struct Reader {
-    all: Vec<Vec<Act>>,
+    all: Vec<Recorded>,
     /// The conversation that has begun.
     open: Option<Open>,
 }
 
 #[derive(Default)]
 struct Open {
-    acts: Vec<Act>,
+    talk: Recorded,
     messages: usize,
     bytes: usize,
 }
@@ -109,6 +132,10 @@ impl Reader {
             }
             (b"send", Some(open)) => open.send(message(rest)?),
             (b"wait", Some(open)) => open.wait(pause(rest)?),
+            (b"tls", Some(open)) => {
+                nothing(rest)?;
+                open.encrypt()
+            }
             (b"end", Some(open)) => {
                 nothing(rest)?;
                 if open.messages == 0 {
@@ -116,15 +143,16 @@ impl Reader {
                         "this conversation sends nothing; write \"send\" before \"end\"".to_owned(),
                     );
                 }
-                self.all.push(std::mem::take(&mut open.acts));
+                self.all.push(std::mem::take(&mut open.talk));
                 self.open = None;
                 Ok(())
             }
-            (b"send" | b"wait" | b"end", None) => {
+            (b"send" | b"wait" | b"tls" | b"end", None) => {
                 Err("there is no conversation; write \"talk\" before it".to_owned())
             }
             _ => Err(format!(
-                "{} is no line of a recording; write \"talk\", \"send TEXT\", \"wait MS\" or \"end\"",
+                "{} is no line of a recording; write \"talk\", \"send TEXT\", \"wait MS\", \"tls\" or \
+                 \"end\"",
                 nest_bench::literal(word)
             )),
         }
@@ -141,18 +169,28 @@ impl Open {
                 MOST_BYTES >> 10
             ));
         }
-        self.acts.push(Act::Send(message));
+        self.talk.acts.push(Act::Send(message));
         Ok(())
     }
 
     fn wait(&mut self, ms: u32) -> Result<(), String> {
-        match self.acts.last_mut() {
+        match self.talk.acts.last() {
             Some(Act::Send(_)) => {
-                self.acts.push(Act::Silence(ms));
+                self.talk.acts.push(Act::Silence(ms));
                 Ok(())
             }
             _ => Err("a pause stands behind a message; write \"send\" before \"wait\"".to_owned()),
         }
+    }
+}
+
+impl Open {
+    fn encrypt(&mut self) -> Result<(), String> {
+        if self.talk.tls.is_some() {
+            return Err("a connection becomes encrypted once; remove this line".to_owned());
+        }
+        self.talk.tls = Some(self.messages);
+        Ok(())
     }
 }
 
@@ -211,7 +249,11 @@ mod tests {
     use nest_bench::Random;
     use nest_check::Act;
 
-    use super::{LONGEST, MOST_BYTES, MOST_MESSAGES, read, text};
+    use super::{LONGEST, MOST_BYTES, MOST_MESSAGES, Recorded, read, text};
+
+    fn talk(acts: Vec<Act>, tls: Option<usize>) -> Recorded {
+        Recorded { acts, tls }
+    }
 
     fn send(bytes: &[u8]) -> Act {
         Act::Send(bytes.to_vec())
@@ -220,25 +262,42 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let all: Vec<u8> = (0..=255).collect();
-        let talk = vec![
+        let acts = vec![
             send(b"A \"b\" \\ c\r\n"),
             Act::Silence(250),
             send(&all),
             send(b"\t"),
         ];
-        let written = text(&talk);
+        let written = text(&talk(acts.clone(), None));
         assert!(written.starts_with(
             "nest recording 1\ntalk\nsend \"A \\\"b\\\" \\\\ c\\r\\n\"\nwait 250\nsend \"\\x00\\x01"
         ));
         assert!(written.is_ascii() && written.ends_with("send \"\\t\"\nend\n"));
-        assert_eq!(read("r", written.as_bytes()), Ok(vec![talk]));
+        assert_eq!(
+            read("r", written.as_bytes()),
+            Ok(vec![talk(acts.clone(), None)])
+        );
+        // A handshake stands behind the message that asks for it, before any pause.
+        for (tls, wanted) in [
+            (0, "talk\ntls\nsend \"A"),
+            (1, "\\\\ c\\r\\n\"\ntls\nwait 250\nsend"),
+            (3, "send \"\\t\"\ntls\nend\n"),
+        ] {
+            let talk = talk(acts.clone(), Some(tls));
+            let written = text(&talk);
+            assert!(written.contains(wanted), "{written}");
+            assert_eq!(read("r", written.as_bytes()), Ok(vec![talk]));
+        }
     }
 
     #[test]
     fn files_have_comments_and_several_conversations() {
         let two =
             "nest recording 1\n\n# one\n talk \r\nsend \"a\"\nend\ntalk\nsend \"b\"\nwait 1\nend";
-        let wanted = vec![vec![send(b"a")], vec![send(b"b"), Act::Silence(1)]];
+        let wanted = vec![
+            talk(vec![send(b"a")], None),
+            talk(vec![send(b"b"), Act::Silence(1)], None),
+        ];
         assert_eq!(read("r", two.as_bytes()), Ok(wanted));
     }
 
@@ -296,6 +355,12 @@ mod tests {
                 "talk\nsend \"a\"\nwait \n",
                 "r:4: \"\" is not a pause; write",
             ),
+            ("tls\n", "r:2: there is no conversation; write \"talk\""),
+            ("talk\ntls now\n", "r:3: \"now\" is too much; write"),
+            (
+                "talk\nsend \"a\"\ntls\nsend \"b\"\ntls\n",
+                "r:6: a connection becomes encrypted once; remove",
+            ),
             ("dance\n", "r:2: \"dance\" is no line of a recording; write"),
         ] {
             let whole = format!("nest recording 1\n{body}");
@@ -347,7 +412,8 @@ mod tests {
     /// A file that was cut anywhere is refused, unless only its last line end is missing.
     #[test]
     fn a_cut_file_is_refused() {
-        let whole = text(&[send(b"one\r\n"), Act::Silence(20), send(b"two\n")]);
+        let acts = vec![send(b"one\r\n"), Act::Silence(20), send(b"two\n")];
+        let whole = text(&talk(acts, Some(1)));
         for length in 0..whole.len() - 1 {
             let read = read("r", &whole.as_bytes()[..length]);
             assert!(read.is_err_and(|e| e.starts_with("r:")), "{length}");
@@ -355,10 +421,63 @@ mod tests {
         assert!(read("r", &whole.as_bytes()[..whole.len() - 1]).is_ok());
     }
 
+    /// What was read is written, and read again, as the same; else one line names the place. Returns whether it
+    /// was read.
+    fn is_read(text: &[u8]) -> bool {
+        match read("r", text) {
+            Ok(talks) => {
+                for talk in talks {
+                    let again = read("r", super::text(&talk).as_bytes());
+                    assert_eq!(again, Ok(vec![talk]));
+                }
+                true
+            }
+            Err(why) => {
+                let one = why.starts_with("r:") && !why.contains(char::is_control);
+                assert!(one && why.len() < 600, "{why:?}");
+                false
+            }
+        }
+    }
+
+    /// Bytes of a recording that are changed, removed, added, repeated or cut off.
+    #[test]
+    fn mutated_recordings_are_read_or_refused() {
+        let acts = vec![send(b"one\r\n"), Act::Silence(20), send(b"\0\xff\"\\")];
+        let whole = text(&talk(acts, Some(2))).into_bytes();
+        let mut random = Random(21);
+        let (mut kept, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let mut text = whole.clone();
+            for _ in 0..=random.draw(4) {
+                let at = random.draw(text.len());
+                let length = random.draw(text.len() - at).min(1 << random.draw(8));
+                let byte = u8::try_from(random.draw(256)).unwrap();
+                match random.draw(5) {
+                    0 => text[at] = byte,
+                    1 => drop(text.drain(at..at + length)),
+                    2 => text.insert(at, byte),
+                    3 => {
+                        let some = text[at..at + length].to_vec();
+                        text.splice(at..at, some);
+                    }
+                    _ => text.truncate(at + 1),
+                }
+            }
+            if is_read(&text) {
+                kept += 1;
+            } else {
+                refused += 1;
+            }
+        }
+        assert!(kept > 100 && refused > 1000, "{kept}, {refused}");
+    }
+
     #[test]
     fn any_bytes_are_read_or_refused() {
-        let pieces: [&[u8]; 16] = [
+        let pieces: [&[u8]; 17] = [
             b"talk\n",
+            b"tls\n",
             b"send ",
             b"wait ",
             b"end\n",
@@ -375,10 +494,11 @@ mod tests {
             b"nest recording 1\n",
             b"end",
         ];
-        let whole = text(&[send(b"a\n"), Act::Silence(7), send(b"b"), send(b"c")]).repeat(2);
+        let acts = vec![send(b"a\n"), Act::Silence(7), send(b"b"), send(b"c")];
+        let whole = text(&talk(acts, Some(1))).repeat(2);
         let lines = whole.split_inclusive('\n').enumerate();
         let lines: Vec<&str> = lines
-            .filter(|(n, _)| *n != 7)
+            .filter(|(n, _)| *n != 8)
             .map(|(_, line)| line)
             .collect();
         assert!(read("r", lines.concat().as_bytes()).is_ok_and(|all| all.len() == 2));
@@ -394,17 +514,7 @@ mod tests {
                     _ => text.extend(line.as_bytes()),
                 }
             }
-            match read("r", &text) {
-                Ok(talks) => {
-                    kept += 1;
-                    for talk in talks {
-                        // What was read is written, and read again, as the same.
-                        let again = read("r", super::text(&talk).as_bytes());
-                        assert_eq!(again, Ok(vec![talk]));
-                    }
-                }
-                Err(error) => assert!(error.starts_with("r:"), "{error}"),
-            }
+            kept += usize::from(is_read(&text));
         }
         assert!(kept > 10, "{kept}");
     }

@@ -33,7 +33,7 @@ use crate::term::{self, Failure, Progress};
 use generate::Maker;
 use report::Report;
 use runner::{Request, Runner};
-use script::Script;
+use script::{Script, Secrecy};
 
 /// The model without sockets, in which time is exact.
 pub const SCRIPT: &str = "script";
@@ -124,7 +124,7 @@ pub fn test(args: &Test) -> Result<ExitCode, Failure> {
                 arguments: Vec::new(),
                 timeout: args.timeout,
                 branches: None,
-                encrypted: false,
+                secrecy: Secrecy::Never,
             },
         };
         let acts = report.acts(&machine);

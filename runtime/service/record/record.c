@@ -4,7 +4,8 @@
  *   ID MS take "bytes"     a rule matched them: a message begins
  *   ID MS read "bytes"     they follow it: an action read them, or no rule matched them
  *   ID MS reply            something was sent to the client
- *   ID MS secret           the connection is encrypted, and nothing of it is written
+ *   ID MS tls              the connection became encrypted before what follows
+ *   ID MS secret           the connection is encrypted from its beginning
  *   ID MS end closed
  *
  * to the descriptor NEST_RECORD_FD. MS is a time in milliseconds. State: the descriptor, which the
@@ -84,9 +85,8 @@ static void record_line(nest_session *s, const char *what, const char *word, con
 
 /* The bytes in pieces: the first one as `what`, the others as bytes that follow it. */
 static void record_bytes(nest_session *s, const char *what, const uint8_t *bytes, size_t n) {
-    if (NEST__TLS && nest_tls(s) == NEST_TLS_ON) {
-        record_line(s, "secret", NULL, NULL, 0);
-        return;
+    if (NEST__TLS && n > 0 && nest_tls(s) == NEST_TLS_ON) {
+        record_line(s, "tls", NULL, NULL, 0); /* the reader takes the first one */
     }
     while (n > 0) {
         size_t piece = n < RECORD_PIECE ? n : RECORD_PIECE;
@@ -99,6 +99,9 @@ static void record_bytes(nest_session *s, const char *what, const uint8_t *bytes
 
 void nest__record_open(nest_session *s) {
     record_line(s, "open", NULL, NULL, 0);
+    if (NEST__TLS && nest_tls(s) == NEST_TLS_ON) {
+        record_line(s, "secret", NULL, NULL, 0);
+    }
 }
 
 void nest__record_take(nest_session *s, const struct nest__rule *rule, const uint8_t *bytes,

@@ -24,6 +24,9 @@ bool nest__tls_offered(void); /* false: the option is none */
 struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
 
+/* -- ahead.c */
+int nest__tls_ahead(nest_session *); /* 0; -1: the session ends after the action */
+
 /* -- tickets.c */
 struct ssl_ctx_st;
 int nest__tickets_make(void);  /* before workers exist; 0 or -errno */

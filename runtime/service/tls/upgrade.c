@@ -1,9 +1,7 @@
 /* upgrade.c: a connection becomes encrypted when an action says so, unless its listener has the
  * word tls.
  *
- * Called by actions. No state. What the client sent before is not its own for certain: somebody
- * between it and the server can add to it. So it is dropped here, and never taken for what comes
- * encrypted. Must not know how a handshake works. */
+ * Called by actions. No state. Must not know how a handshake works. */
 #include "../../channel/channel.h"
 #include "../../engine/engine.h"
 #include "tls.h"
@@ -43,20 +41,10 @@ __attribute__((noinline)) static int upgrade_start_tls(nest_session *s) {
         errno = now == NEST_TLS_ON ? EALREADY : ENOTSUP;
         return -1;
     }
-    if (nest__out_queued(s, &s->c0) > 0 && nest__await_output(s, 0) < 0) {
+    if (nest__tls_ahead(s) < 0) {
         return -1;
     }
-    if (nest__own(s, NULL) < 0) {
-        return nest__cut_short(s, -ENOMEM);
-    }
-    uint32_t unread;
-    (void)nest__unread_bytes(s, nest__acting(s)->window, &unread);
-    nest__input_taken(s, unread);
-    nest__chan_undress(&s->c0); /* what stages hold was in clear, too */
-    if (nest__chan_dress(&s->c0) < 0 || nest__tls_begin(&s->c0) < 0) {
-        return nest__cut_short(s, -ENOMEM);
-    }
-    return upgrade_shake(s);
+    return nest__tls_begin(&s->c0) < 0 ? nest__cut_short(s, -ENOMEM) : upgrade_shake(s);
 }
 
 int nest_start_tls(nest_session *s) {

@@ -24,7 +24,7 @@ pub fn request(send: &str, expect: &str) -> Request {
     Request {
         send: send.into(),
         expect: Expect::exact(expect.as_bytes()),
-        think: 0,
+        ..Request::default()
     }
 }
 

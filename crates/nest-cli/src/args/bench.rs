@@ -72,8 +72,9 @@ pub struct Bench {
     #[arg(long, value_name = "NAME=COMMAND", value_parser = named)]
     pub vs: Vec<(String, Vec<String>)>,
     /// Encrypt connections with TLS: with the certificate of nest run --tls self, or that of a PEM file
-    /// that contains its key as well; none: in clear [default: self if the specification encrypts]
-    #[arg(long, value_name = "self|FILE.pem|none", value_parser = tls)]
+    /// that contains its key as well; start: only from where an action calls $startTLS(); none: in clear
+    /// [default: self or start if the specification encrypts so, start if recordings do]
+    #[arg(long, value_name = "self|FILE.pem|start|none", value_parser = tls)]
     pub tls: Option<Tls>,
     /// Let clients resume TLS sessions; otherwise each connection makes a full handshake
     #[arg(long)]
@@ -122,6 +123,8 @@ pub enum Tls {
     Own,
     /// With that of a file.
     File(PathBuf),
+    /// With a certificate that nest makes, from where an action says so.
+    Start,
     /// Not at all.
     Clear,
 }
@@ -130,8 +133,11 @@ pub enum Tls {
 fn tls(text: &str) -> Result<Tls, String> {
     match text {
         "self" => Ok(Tls::Own),
+        "start" => Ok(Tls::Start),
         "none" => Ok(Tls::Clear),
-        "" => Err("write self, none, or a PEM file with a certificate and its key".to_owned()),
+        "" => {
+            Err("write self, start, none, or a PEM file with a certificate and its key".to_owned())
+        }
         file => Ok(Tls::File(file.into())),
     }
 }

@@ -88,9 +88,9 @@ impl Known {
                 let rules = known.entry(taken(seen, part)).or_default();
                 let answers = rules.answers.entry(seen.message(part).to_vec());
                 let answers = answers.or_default();
-                let first = replied(&seen.runs[0].1.parts[part]);
+                let first = in_clear(&seen.runs[0].1.parts[part]);
                 for (when, ran) in &seen.runs {
-                    let answer = replied(&ran.parts[part]);
+                    let answer = in_clear(&ran.parts[part]);
                     rules.varies |= answer != first;
                     answers.insert((answer, *when));
                 }
@@ -107,7 +107,12 @@ impl Known {
             let replies: Vec<(Vec<u8>, u64)> = seen
                 .runs
                 .iter()
-                .map(|(when, ran)| (replied(&ran.parts[part]), *when))
+                .map(|(when, ran)| (in_clear(&ran.parts[part]), *when))
+                .collect();
+            let greetings: Vec<(Vec<u8>, u64)> = seen
+                .runs
+                .iter()
+                .filter_map(|(when, ran)| Some((behind_tls(&ran.parts[part])?, *when)))
                 .collect();
             let over = |(_, ran): &(u64, Ran)| end(ran) == Some(part);
             let ends = seen.runs.iter().filter(|run| over(run)).count();
@@ -123,12 +128,14 @@ impl Known {
             }
             total += replies
                 .iter()
+                .chain(&greetings)
                 .map(|(reply, _)| reply.len())
                 .max()
                 .unwrap_or_default();
             let all = seen.runs.len();
             // More than a client without sockets takes: the answer may not be whole.
-            if (ends > 0 && ends < all) || (answers > 0 && answers < all) || total >= CAPACITY {
+            let some = |count: usize| count > 0 && count < all;
+            if some(ends) || some(answers) || some(greetings.len()) || total >= CAPACITY {
                 break;
             }
             let Some(expect) = self.expect(seen, part, &replies) else {
@@ -138,7 +145,18 @@ impl Known {
                 send: seen.message(part).to_vec(),
                 expect,
                 think: std::mem::take(&mut think),
+                encrypts: !greetings.is_empty(),
             });
+            if greetings.iter().any(|(greeting, _)| !greeting.is_empty()) {
+                let greetings: Vec<Answer> = greetings.iter().map(answer).collect();
+                let Some(expect) = Expect::learn(&greetings) else {
+                    break;
+                };
+                steps.push(Request {
+                    expect,
+                    ..Request::default()
+                });
+            }
             if ends > 0 {
                 return Talk::of(steps, true);
             }
@@ -207,6 +225,25 @@ pub fn replied(part: &[Entry]) -> Vec<u8> {
         _ => None,
     });
     replies.collect::<Vec<_>>().concat()
+}
+
+/// What was sent to the client in a part, up to where the connection becomes encrypted.
+fn in_clear(part: &[Entry]) -> Vec<u8> {
+    let end = part.iter().position(|entry| *entry == Entry::Tls);
+    replied(&part[..end.unwrap_or(part.len())])
+}
+
+/// What was sent to the client in a part from there on; `None`: it does not become encrypted.
+fn behind_tls(part: &[Entry]) -> Option<Vec<u8>> {
+    let at = part.iter().position(|entry| *entry == Entry::Tls);
+    at.map(|at| replied(&part[at..]))
+}
+
+/// The number of messages before the connection becomes encrypted.
+pub fn encrypts(talk: &Played, ran: &Ran) -> Option<usize> {
+    let part = ran.parts.iter().position(|part| part.contains(&Entry::Tls));
+    let sends = |act: &&Act| matches!(act, Act::Send(_));
+    part.map(|part| talk.acts.iter().take(part).filter(sends).count())
 }
 
 /// The part in which the connection ended.

@@ -88,7 +88,7 @@ mod tests {
         let request = Request {
             send: b"GET abc\n".to_vec(),
             expect: Expect::exact(b"abc\n"),
-            think: 0,
+            ..Request::default()
         };
         vec![Talk::of(vec![request], false)]
     }

@@ -99,6 +99,8 @@ fn counted() -> String {
 
 fn options(args: &Bench, all: &[Entry]) -> Vec<String> {
     let encrypted = all.iter().any(|entry| entry.tls.is_some());
+    let mut over = all.iter().filter_map(|entry| entry.tls.as_ref());
+    let later = over.any(|tls| tls.later);
     let mut all = vec![match &args.replay {
         Some(path) => format!("--replay {}", path.display()),
         None => format!("--messages {}", args.messages),
@@ -112,6 +114,7 @@ fn options(args: &Bench, all: &[Entry]) -> Vec<String> {
     if encrypted {
         all.push(match &args.tls {
             Some(BenchTls::File(path)) => format!("--tls {}", path.display()),
+            _ if later => "--tls start".to_owned(),
             _ => "--tls self".to_owned(),
         });
     }

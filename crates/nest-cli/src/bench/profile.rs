@@ -17,6 +17,8 @@ use crate::quoted::quoted;
 const MOST_BYTES: usize = 1 << 16;
 const MOST_VALUE: usize = 1000;
 pub const MOST_THINK: u32 = 5000;
+/// The most values of parts: each is compared with the pattern of its rule.
+const MOST_VALUES: usize = 1000;
 /// The largest weight.
 const MOST_WEIGHT: u32 = 1000;
 /// The most addresses from which clients come, and how many they are without a profile.
@@ -122,6 +124,12 @@ impl Profile {
                 })?;
                 let values = words[3..].iter().map(Word::value);
                 let values = values.collect::<Result<Vec<Value>, String>>()?;
+                let known = self.parts.values().flat_map(BTreeMap::values);
+                if known.map(Vec::len).sum::<usize>() + values.len() > MOST_VALUES {
+                    return Err(format!(
+                        "parts have more than {MOST_VALUES} values; write fewer, or a range as in 1..500"
+                    ));
+                }
                 for text in values.iter().flat_map(Value::limits) {
                     possible(m, at, number, &text)?;
                 }
@@ -359,6 +367,11 @@ fn words(line: &[u8]) -> Result<Vec<Word>, String> {
             Some(_) => {
                 let end = rest.iter().position(u8::is_ascii_whitespace);
                 let (word, behind) = rest.split_at(end.unwrap_or(rest.len()));
+                if word.len() > MOST_VALUE {
+                    return Err(format!(
+                        "a word has more than {MOST_VALUE} bytes; write a shorter one"
+                    ));
+                }
                 if !word.iter().all(u8::is_ascii_graphic) || word.contains(&b'"') {
                     return Err(
                         "a word has bytes that must be quoted; write \"...\", in which \
@@ -484,6 +497,14 @@ mod tests {
         }
         let long = format!("part get $2 {}", "a".repeat(2000));
         assert!(read(&long).is_err_and(|e| e.contains("more than 1000 bytes")));
+        assert!(read(&format!("weight {} 1", "a".repeat(1001))).is_err_and(|e| e.len() < 100));
+        let many = format!("part get $2{}\n", " abc".repeat(501)).replace("get", "@");
+        let many = many.replace('@', "get") + &many.replace('@', "set");
+        let error = read(&many).err().unwrap_or_default();
+        assert!(
+            error.starts_with("p:2: parts have more than 1000 values; write"),
+            "{error}"
+        );
         assert!(read(&" ".repeat(70_000)).is_err_and(|e| e == "p has more than 64 KB"));
     }
 
@@ -503,10 +524,10 @@ mod tests {
                 .collect();
             match Profile::read(&m, "p", &text) {
                 Ok(_) => kept += 1,
-                Err(error) => assert!(
-                    error.starts_with("p:") && error.contains("write"),
-                    "{error}"
-                ),
+                Err(error) => {
+                    let one = error.starts_with("p:") && !error.contains('\n');
+                    assert!(one && error.contains("write"), "{error}");
+                }
             }
         }
         assert!(kept > 10);

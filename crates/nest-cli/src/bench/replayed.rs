@@ -10,7 +10,7 @@ use nest_check::Act;
 
 use super::profile::{MOST_THINK, Profile};
 use crate::args::Bench;
-use crate::recording::{self, EXTENSION, LONGEST};
+use crate::recording::{self, EXTENSION, LONGEST, Recorded};
 use crate::term::{self, Failure};
 
 /// The most files that are read.
@@ -19,9 +19,11 @@ const MOST_FILES: usize = 2000;
 const MOST_TALKS: usize = 512;
 const MOST_ACTS: usize = 4096;
 const MOST_BYTES: usize = 1 << 21;
+/// The most bytes of memory that those have from which they are chosen.
+const MOST_HELD: usize = 1 << 26;
 
 /// The recorded conversations; `None` without `--replay`.
-pub fn of(args: &Bench, profile: &Profile) -> Result<Option<Vec<Vec<Act>>>, Failure> {
+pub fn of(args: &Bench, profile: &Profile) -> Result<Option<Vec<Recorded>>, Failure> {
     let Some(path) = &args.replay else {
         return Ok(None);
     };
@@ -36,11 +38,15 @@ pub fn of(args: &Bench, profile: &Profile) -> Result<Option<Vec<Vec<Act>>>, Fail
     } else {
         vec![path.clone()]
     };
-    let mut all = Vec::new();
+    let mut kept = Kept {
+        every: 1,
+        ..Kept::default()
+    };
     for file in spread(&files, MOST_FILES) {
         let name = file.display().to_string();
-        all.extend(recording::read(&name, &contents(file)?).map_err(Failure::new)?);
+        kept.add(recording::read(&name, &contents(file)?).map_err(Failure::new)?);
     }
+    let Kept { all, count, .. } = kept;
     let mut chosen = spread(&all, MOST_TALKS);
     while !fits(&chosen) {
         chosen = spread(&chosen, chosen.len() * 9 / 10)
@@ -48,8 +54,8 @@ pub fn of(args: &Bench, profile: &Profile) -> Result<Option<Vec<Vec<Act>>>, Fail
             .copied()
             .collect();
     }
-    let mut chosen: Vec<Vec<Act>> = chosen.into_iter().cloned().collect();
-    if chosen.len() < all.len() || files.len() > MOST_FILES {
+    let mut chosen: Vec<Recorded> = chosen.into_iter().cloned().collect();
+    if chosen.len() < count || files.len() > MOST_FILES {
         term::note(format!(
             "{} conversations are chosen, evenly, from {} recordings; so many can be learnt",
             chosen.len(),
@@ -57,9 +63,54 @@ pub fn of(args: &Bench, profile: &Profile) -> Result<Option<Vec<Vec<Act>>>, Fail
         ));
     }
     for talk in &mut chosen {
-        hasten(talk, args.think.unwrap_or(1.0));
+        hasten(&mut talk.acts, args.think.unwrap_or(1.0));
     }
     Ok(Some(chosen))
+}
+
+/// Conversations of many files: all of them, or each second, fourth, and so on, so that memory is bounded.
+#[derive(Default)]
+struct Kept {
+    all: Vec<Recorded>,
+    /// How many there were.
+    count: usize,
+    /// The distance between those that are kept.
+    every: usize,
+    /// About how many bytes of memory they need.
+    held: usize,
+}
+
+impl Kept {
+    fn add(&mut self, talks: Vec<Recorded>) {
+        for talk in talks {
+            if self.count.is_multiple_of(self.every) {
+                self.held += size(&talk);
+                self.all.push(talk);
+            }
+            self.count += 1;
+        }
+        while self.all.len() > MOST_TALKS && self.held > MOST_HELD {
+            let mut number = 0;
+            self.all.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.every *= 2;
+            self.held = self.all.iter().map(size).sum();
+        }
+    }
+}
+
+/// About how many bytes of memory a conversation needs.
+fn size(talk: &Recorded) -> usize {
+    let act = |act: &Act| {
+        size_of::<Act>()
+            + match act {
+                Act::Send(bytes) => bytes.len(),
+                Act::Silence(_) => 0,
+            }
+    };
+    talk.acts.iter().map(act).sum()
 }
 
 /// The recordings in a folder, in the order of their names.
@@ -107,9 +158,9 @@ fn spread<T>(all: &[T], most: usize) -> Vec<&T> {
 }
 
 /// Whether the conversations can be learnt in a few seconds.
-fn fits(talks: &[&Vec<Act>]) -> bool {
-    let acts: usize = talks.iter().map(|talk| talk.len()).sum();
-    let bytes = talks.iter().flat_map(|talk| talk.iter());
+fn fits(talks: &[&Recorded]) -> bool {
+    let acts: usize = talks.iter().map(|talk| talk.acts.len()).sum();
+    let bytes = talks.iter().flat_map(|talk| talk.acts.iter());
     let bytes = bytes.map(|act| match act {
         Act::Send(bytes) => bytes.len(),
         Act::Silence(_) => 0,
@@ -129,7 +180,11 @@ fn hasten(talk: &mut Vec<Act>, factor: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Act, MOST_ACTS, fits, hasten, spread};
+    use super::{Act, Kept, MOST_ACTS, Recorded, fits, hasten, spread};
+
+    fn talk(acts: Vec<Act>) -> Recorded {
+        Recorded { acts, tls: None }
+    }
 
     #[test]
     fn the_chosen_ones_are_spread() {
@@ -139,12 +194,32 @@ mod tests {
         assert_eq!(spread(&all, 0), [&0]);
         assert!(spread(&all[..0], 3).is_empty());
         let (short, long) = (
-            vec![Act::Send(vec![1])],
-            vec![Act::Send(vec![1]); MOST_ACTS],
+            talk(vec![Act::Send(vec![1])]),
+            talk(vec![Act::Send(vec![1]); MOST_ACTS]),
         );
         assert!(fits(&[&short, &short]) && fits(&[&long]) && !fits(&[&short, &long]));
-        let large = vec![Act::Send(vec![1; super::MOST_BYTES])];
+        let large = talk(vec![Act::Send(vec![1; super::MOST_BYTES])]);
         assert!(!fits(&[&short, &large]));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_distances_stay_equal() {
+        let mut kept = Kept {
+            every: 1,
+            ..Kept::default()
+        };
+        // The messages are numbers, and 32 KB long.
+        let message = |n: usize| [&n.to_le_bytes()[..], &[0; 1 << 15]].concat();
+        for file in 0..100 {
+            let talks = (0..60).map(|n| talk(vec![Act::Send(message(file * 60 + n))]));
+            kept.add(talks.collect());
+            assert!(kept.held < super::MOST_HELD + 61 * (1 << 15));
+        }
+        assert_eq!((kept.count, kept.every), (6000, 4));
+        for (n, talk) in kept.all.iter().enumerate() {
+            assert!(talk.acts[0] == Act::Send(message(n * 4)), "{n}");
+        }
+        assert_eq!(kept.all.len(), 1500);
     }
 
     #[test]

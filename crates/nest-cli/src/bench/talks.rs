@@ -15,11 +15,12 @@ use nest_check::{Act, Coverage, Talks, words};
 use nest_machine::Machine;
 use nest_machine::reach::Reach;
 
-use super::answers::{Seen, common, end, replied};
+use super::answers::{Seen, common, encrypts, end, replied};
 use super::profile::Profile;
 use super::words::Words;
+use crate::recording::Recorded;
 use crate::signals;
-use crate::term::Failure;
+use crate::term::{self, Failure};
 use crate::test::script::{Entry, Held, Ran, Script, Talk as Played, one_after_another};
 
 /// The number of walks.
@@ -85,13 +86,32 @@ impl Maker<'_> {
     }
 
     /// Conversations that clients had, with the answers of this server.
-    pub fn replay(&mut self, talks: Vec<Vec<Act>>) -> Result<Vec<Talk>, Failure> {
+    pub fn replay(&mut self, talks: Vec<Recorded>) -> Result<Vec<Talk>, Failure> {
         self.begin()?;
         let coverage = Coverage::new(self.m, self.reach);
-        let played = talks.into_iter().map(|acts| Played { acts, tail: None });
+        let places: Vec<Option<usize>> = talks.iter().map(|talk| talk.tls).collect();
+        let played = talks.into_iter().map(|talk| Played {
+            acts: talk.acts,
+            tail: None,
+        });
         let mut played: Vec<Played> = played.collect();
-        let mut ran = self.run(&played)?.into_iter();
-        played.retain(|_| ran.next().is_some_and(|ran| ran.is_some()));
+        let mut ran = places.into_iter().zip(self.run(&played)?);
+        let mut elsewhere = 0;
+        played.retain(|talk| {
+            let Some((place, Some(ran))) = ran.next() else {
+                return false;
+            };
+            // Where nothing says so, a handshake was not asked for, or nothing followed it.
+            let is_there = place.is_none() || place == encrypts(talk, &ran);
+            elsewhere += usize::from(!is_there);
+            is_there
+        });
+        if elsewhere > 0 {
+            term::note(format!(
+                "{elsewhere} recorded conversations become encrypted where this server does not call \
+                 $startTLS(): they are not played"
+            ));
+        }
         self.learn(&coverage, &played)
     }
 
@@ -311,6 +331,8 @@ impl Maker<'_> {
         let starts: Vec<(usize, usize)> = same
             .filter(|_| whole)
             .filter_map(|act| Some((act, request(made, sends(&talk.acts[..act]))?)))
+            // A connection becomes encrypted once.
+            .filter(|(_, first)| !made.requests[*first..].iter().any(|r| r.encrypts))
             .collect();
         let longer = starts.iter().map(|(act, _)| {
             let acts = [&talk.acts[..], &talk.acts[*act..]].concat();

@@ -17,7 +17,7 @@ use super::branches;
 use super::explore::{Explorer, Target, targets};
 use super::proposal::{Proposal, parting};
 use super::runner::{Request, Runner};
-use super::script::{Entry, Script, Talk};
+use super::script::{Entry, Script, Secrecy, Talk};
 use crate::args::Test;
 use crate::source;
 use crate::term::{self, FAINT, Failure, Progress, STRONG};
@@ -152,7 +152,7 @@ impl Maker<'_> {
         let Some(marks) = marks else { return Ok(()) };
         let script = Script {
             branches: Some(marks.to_owned()),
-            encrypted: false,
+            secrecy: Secrecy::Never,
             ..self.script.clone()
         };
         for proposal in held {

@@ -108,6 +108,8 @@ impl Proposal {
                             .join(" ")
                     )
                 }
+                // `nest test` runs servers without a certificate.
+                Entry::Tls => Ok(()),
                 Entry::End(why) => writeln!(text, "end {why}"),
                 Entry::Reply(_) => {
                     let replied = |lines: &Vec<Entry>| match lines.get(n) {

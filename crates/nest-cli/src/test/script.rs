@@ -24,6 +24,8 @@ const NEAR: &str = "script";
 const FAR: &str = "elsewhere";
 /// What the server says behind each step, when it is asked to read its configuration again.
 const MARK: &[u8] = b"the configuration was read again";
+/// What it says when a conversation becomes encrypted, behind the number of the conversation.
+const ENCRYPTED: &str = " is encrypted from here on";
 
 /// The acts of a client; after them it sends the rest, if there is one, and half-closes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +49,8 @@ pub enum Entry {
     Reply(Vec<u8>),
     /// The states, and the one that was set last.
     States(Vec<String>, String),
+    /// The connection is encrypted from here on.
+    Tls,
     /// Why the connection ended.
     End(String),
 }
@@ -58,7 +62,7 @@ impl Entry {
             Entry::Take(name, _) => Some(Heard::Take(name.clone())),
             Entry::Timeout(name) => Some(Heard::Timeout(name.clone())),
             Entry::States(names, last) => Some(Heard::States(names.clone(), last.clone())),
-            Entry::Open | Entry::Reply(_) | Entry::End(_) => None,
+            Entry::Open | Entry::Reply(_) | Entry::Tls | Entry::End(_) => None,
         }
     }
 }
@@ -80,8 +84,30 @@ pub struct Script {
     pub timeout: Duration,
     /// Where it marks branches that run.
     pub branches: Option<PathBuf>,
-    /// Whether `$tls()` says that connections are encrypted.
-    pub encrypted: bool,
+    /// Which connections it takes for encrypted ones.
+    pub secrecy: Secrecy,
+}
+
+/// Which connections the server without sockets takes for encrypted ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrecy {
+    /// None.
+    Never,
+    /// All, from their beginning.
+    Always,
+    /// Those for which an action calls `$startTLS()`, from there on.
+    Later,
+}
+
+impl Secrecy {
+    /// The value of the environment variable that tells the server.
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Secrecy::Never => None,
+            Secrecy::Always => Some("yes"),
+            Secrecy::Later => Some("later"),
+        }
+    }
 }
 
 /// The results of several conversations in one server.
@@ -140,7 +166,7 @@ impl Script {
             .current_dir(place("root"))
             .env("NEST_TRACE_FD", "2")
             .envs(self.branches.iter().map(|path| ("NEST_BRANCHES", path)))
-            .envs(self.encrypted.then_some(("NEST_ENCRYPTED", "yes")))
+            .envs(self.secrecy.word().map(|word| ("NEST_ENCRYPTED", word)))
             .env("NEST_CLOCK", later.as_secs().to_string())
             .env("NEST_PEER", address(later))
             .env("ASAN_OPTIONS", "detect_leaks=0")
@@ -268,6 +294,12 @@ fn parsed(talks: &[Talk], order: &[usize], output: &[u8]) -> Vec<Ran> {
 
 /// A line of the trace, and the number of its conversation, from 0.
 fn entry(line: &str) -> Option<(usize, Entry)> {
+    if let Some((_, client)) = line
+        .strip_suffix(ENCRYPTED)
+        .and_then(|line| line.rsplit_once("conversation "))
+    {
+        return Some((client.parse::<usize>().ok()?.checked_sub(1)?, Entry::Tls));
+    }
     let (client, rest) = line.split_once(' ')?;
     let client: usize = client.parse().ok()?;
     let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
