@@ -4,9 +4,11 @@ over keep-alive and with a connection for each request, of one server that nest 
 
 usage: agreement.py [--rounds N] [--seconds N] [--record FILE]
 
-Each way to connect is measured with two servers. One answers at once: then the driver is the limit with keep-alive, so a
-cheaper driver has a higher rate, and the rates need not agree. The other works for 200 µs before it answers: then the
-server is the limit, and the rates must agree.
+Each way to connect is measured with three servers. One answers at once: then the driver is the limit with keep-alive, so a
+cheaper driver has a higher rate, and the rates need not agree. Another works for 200 µs before it answers: then the
+server is the limit, if it has several clients, and the rates must agree. The third works for 1 ms, and has one client. A
+client that sleeps until its answer comes is woken some microseconds later, during which a server with one client does
+nothing. httperf never sleeps, so beside 200 µs its rate is higher by this time; beside 1 ms that hardly counts.
 
 In each round the drivers load the same running server one after another, another one first each time. Printed are ratios
 of the driver of nest to the others in the same round: the median, and the range of the rounds. httperf has one client here,
@@ -33,19 +35,20 @@ from support.server import Server, used                             # noqa: E402
 
 HOWS = {'keep': 'keep-alive', 'close': 'a connection a request'}
 CLIENTS = 64
+WORKS = {0: (1, CLIENTS), 200: (1, CLIENTS), 1000: (1,)}     # µs of work for an answer: numbers of clients
 FIGURES = ('requests a second', "driver's CPU a request", "server's CPU a request")
 HANGS = 60          # seconds for a driver, beside the time that it measures
 
 
 WORK = """%{
 #include <time.h>
-/* Uses 200 µs of processor time. */
+/* Uses this processor time. */
 static void work(void) {
     struct timespec begun, now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
     do {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    } while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < 200000);
+    } while ((now.tv_sec - begun.tv_sec) * 1000000000 + now.tv_nsec - begun.tv_nsec < NANOSECONDS);
 }
 %}
 %%
@@ -53,11 +56,12 @@ static void work(void) {
 
 
 def specification(how, works):
-    """The specification of the constant answer, which closes the connection after it or does not."""
+    """The specification of the constant answer, which closes the connection after it or does not, after so many
+    microseconds of work."""
     with open(f'{HERE}/specs/constant.nest', encoding='utf-8') as file:
         text = file.read()
     if works:
-        text = text.replace('%%\n', WORK).replace('$reply(', 'work();\n    $reply(')
+        text = text.replace('%%\n', WORK.replace('NANOSECONDS', str(works * 1000))).replace('$reply(', 'work();\n    $reply(')
     if how == 'keep':
         return text
     closing = text.replace('"Content-Type', '"Connection: close\\r\\n"\n           "Content-Type')
@@ -147,11 +151,12 @@ class Drivers:
         return requests, rate, time
 
 
-def rounds(server, drivers, how, args):
-    """The ratios of each round: {(clients, other): [(rate, driver, server), ...]}."""
+def rounds(server, drivers, how, numbers, args):
+    """The ratios of each round with these numbers of clients: {(clients, other): [(rate, driver, server), ...]}."""
     all_ratios = {}
     for number in range(args.rounds):
-        for clients, others in ((1, ('wrk', 'httperf')), (CLIENTS, ('wrk',))):
+        for clients in numbers:
+            others = ('wrk', 'httperf') if clients == 1 else ('wrk',)
             names = ['nest', *others]
             names = names[number % len(names):] + names[:number % len(names)]
             got = {}
@@ -175,7 +180,7 @@ def table(how, works, all_ratios):
         for column in zip(*ratios):
             cells.append(f'{statistics.median(column):.2f} ({min(column):.2f} to {max(column):.2f})')
         who = f'{clients} client' + ('s' if clients > 1 else '')
-        work = ', 200 µs of work' if works else ''
+        work = f', {works} µs of work' if works else ''
         yield f'| {HOWS[how]}, {who}{work} | {other} | ' + ' | '.join(cells) + ' |'
 
 
@@ -192,7 +197,7 @@ def main():
              '|---|---|---|---|---|']
     print('\n'.join(lines), flush=True)
     with tempfile.TemporaryDirectory(prefix='nest-agreement-') as folder:
-        for number, (how, works) in enumerate(itertools.product(HOWS, (False, True))):
+        for number, (how, works) in enumerate(itertools.product(HOWS, WORKS)):
             exe = f'{folder}/constant{number}'
             with open(f'{exe}.nest', 'w', encoding='utf-8') as file:
                 file.write(specification(how, works))
@@ -201,7 +206,7 @@ def main():
             with Server([exe]) as server:
                 for pid in server.family():
                     os.sched_setaffinity(pid, processors()[0])
-                for line in table(how, works, rounds(server, drivers, how, args)):
+                for line in table(how, works, rounds(server, drivers, how, WORKS[works], args)):
                     print(line, flush=True)
                     lines.append(line)
     load = '%.1f' % os.getloadavg()[0]
