@@ -278,11 +278,9 @@ impl Client {
                 Came::Ended => return Ok(Came::Ended),
                 Came::Nothing => {}
             }
-            if self.state == State::Encrypting {
-                if !self.encrypt(talk, tls, now, poll)? {
-                    self.kept = answers;
-                    return Ok(Came::Nothing);
-                }
+            if self.state == State::Encrypting && !self.encrypt(talk, tls, now, poll)? {
+                self.kept = answers;
+                return Ok(Came::Nothing);
             }
             readable = self.link.as_mut().is_some_and(Link::is_ready);
         }
