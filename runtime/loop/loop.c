@@ -195,7 +195,7 @@ nest_session *nest__loop_step(void) {
     nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();
     nest__poller_sleep(soon || nest__ready_turns() > 0 || loop->mailed);
-    nest__accept_load(nest__ready_count() + nest__poller_completed());
+    nest__accept_load(nest__ready_count() + nest__poller_clients());
     loop->turns = nest__ready_turns();
     if (loop->mailed) {
         loop_mailed();

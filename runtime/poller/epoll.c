@@ -264,6 +264,14 @@ uint32_t nest__poller_completed(void) {
     return (uint32_t)epoll.count;
 }
 
+uint32_t nest__poller_clients(void) {
+    uint32_t clients = 0;
+    for (int i = epoll.next; i < epoll.count; i++) {
+        clients += nest__name_slot(epoll.events[i].data.u64) != NEST__NAME_SLOTS;
+    }
+    return clients;
+}
+
 /* -- the beginning */
 
 int nest__poller_prepare(uint32_t *most) {

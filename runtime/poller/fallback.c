@@ -14,6 +14,7 @@
     bool nest__##poller##_next(struct nest__completion *);                                         \
     void nest__##poller##_sleep(bool look);                                                        \
     uint32_t nest__##poller##_completed(void);                                                     \
+    uint32_t nest__##poller##_clients(void);                                                       \
     int nest__##poller##_arm(bool on);                                                             \
     void nest__##poller##_retire(unsigned listener);                                               \
     bool nest__##poller##_await(nest_session *, struct nest__chan *, enum nest__await);            \
@@ -59,6 +60,10 @@ void nest__poller_sleep(bool look) {
 
 uint32_t nest__poller_completed(void) {
     return FALLBACK(completed());
+}
+
+uint32_t nest__poller_clients(void) {
+    return FALLBACK(clients());
 }
 
 int nest__poller_arm(bool on) {

@@ -130,6 +130,7 @@ void nest__poller_step(void);
 bool nest__poller_next(struct nest__completion *);
 void nest__poller_sleep(bool look);    /* until an operation completes; `look`: without waiting */
 uint32_t nest__poller_completed(void); /* how many operations had by the last sleep */
+uint32_t nest__poller_clients(void);   /* how many of them, not yet looked at, are of sessions */
 void nest__poller_alarm(uint32_t due);
 bool nest__poller_again(void); /* with option priorities: another client may wait at a listener */
 /* True: no operation will ever complete. `idle`: the server stops, and no session is left. */

@@ -240,6 +240,14 @@ uint32_t nest__ring_count(void) {
     return atomic_load_explicit(ring.cq_tail, memory_order_acquire) - ring.head;
 }
 
+uint32_t nest__ring_count_without(uint64_t bits) {
+    uint32_t count = 0;
+    for (uint32_t n = nest__ring_count(), i = 0; i < n; i++) {
+        count += (ring.cqes[(ring.head + i) & ring.cq_mask].name & bits) != bits;
+    }
+    return count;
+}
+
 bool nest__ring_next(struct nest__cqe *done) {
     while (nest__ring_count() > 0) {
         *done = ring.cqes[ring.head++ & ring.cq_mask];

@@ -37,6 +37,7 @@ void nest__ring_enter(bool wait);
 
 /* Operations that have completed, oldest first. */
 uint32_t nest__ring_count(void);
+uint32_t nest__ring_count_without(uint64_t bits); /* of names that have not all of these bits */
 /* Removes the oldest one. False: there is none. */
 bool nest__ring_next(struct nest__cqe *);
 /* Removes the one with this name, wherever it is. False: it has not completed. */

@@ -325,8 +325,7 @@ static bool uring_try(nest_session *s, struct nest__chan *chan, struct nest__com
 static bool uring_received(nest_session *s, struct nest__chan *chan, const struct nest__cqe *cqe,
                            struct nest__completion *done) {
     int buffer = uring_buffer(cqe);
-    int64_t n =
-        nest__chan_apart(chan) ? -ECONNRESET : nest__ring_received(cqe); /* it has lost bytes */
+    int64_t n = nest__chan_apart(chan) ? -ECONNRESET : nest__ring_received(cqe); /* bytes lost */
     chan->io &= (uint8_t)~URING_RECEIVE;
     if ((chan->io & URING_CLOSE) != 0) {
         uring_give_back(buffer);
@@ -550,6 +549,10 @@ uint32_t nest__poller_completed(void) {
     return uring.completed;
 }
 
+uint32_t nest__poller_clients(void) {
+    return nest__ring_count_without(nest__name(0, NEST__NAME_SLOTS, 0, 0));
+}
+
 void nest__poller_sleep(bool look) {
     for (unsigned i = 0; i < nest__listener_count && uring.listens; i++) {
         if (!uring.polls[i] && !uring.retired[i]) {
@@ -592,8 +595,6 @@ unsigned nest__poller_needs(struct nest__need needs[]) {
 int nest__poller_start(void) {
     uring.lent = URING_NO_BUFFER;
     int error = nest__system_start(uring.sources, &uring.source_count);
-    if (error == 0) {
-        error = nest__early_begin();
-    }
+    error = error == 0 ? nest__early_begin() : error;
     return error == 0 ? nest__ring_open() : error;
 }

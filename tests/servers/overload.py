@@ -278,6 +278,12 @@ def afterwards(server):
             raise Failed(f'the next client is told {first!r}')
 
 
+def tightest(server):
+    """overload with the least lengths: a client that comes to an idle loop is not something to do"""
+    for _ in range(ROUNDS):
+        close(admitted(server, 1))
+
+
 def nonsense(nest, folder, model):
     """values of overload that are none end the start with one line"""
     base = built(nest, model, BUSY, os.path.join(folder, 'nonsense'))
@@ -300,6 +306,7 @@ def loops(report, nest, folder, model):
             (lambda server: busy(server, 'too much\n', 0.05), busier, ('overload=100ms',)),
             (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
             (afterwards, busier, ('overload=5ms',)), (afterwards, rest, ('overload=5ms',)),
+            (tightest, busier, ('overload=actions 1 0',)), (tightest, rest, ('overload=actions 1 0',)),
             (told, busier, ('overload=5 3', 'lingerTimeout=1m')),
             (accepted, busier, ('overload=5 2',)),
             (accepted, busier, ('overload=accepted 5 2 files 10 5',))):

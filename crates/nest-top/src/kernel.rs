@@ -18,7 +18,7 @@ const LINES: [(&str, &str); 11] = [
     ("fields", "  field that may matter"),
     ("renewed", "  for its idle timer"),
     ("full", "  client reads slowly"),
-    ("user", "connections left to it"),
+    ("handed_over", "connections left to it"),
     ("broken", "connections broken"),
 ];
 
