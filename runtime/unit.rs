@@ -189,7 +189,7 @@ impl<'a> Unit<'a> {
 }
 
 /// What a poller of real descriptors supplies (poller.h).
-const POLLER: [&str; 16] = [
+const POLLER: [&str; 17] = [
     "nest__poller_prepare",
     "nest__poller_needs",
     "nest__poller_start",
@@ -197,6 +197,7 @@ const POLLER: [&str; 16] = [
     "nest__poller_next",
     "nest__poller_sleep",
     "nest__poller_completed",
+    "nest__poller_clients",
     "nest__poller_arm",
     "nest__poller_retire",
     "nest__poller_await",

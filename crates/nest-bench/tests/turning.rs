@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
-use std::net::{SocketAddrV4, TcpStream};
+use std::net::{Shutdown, SocketAddrV4, TcpStream};
 use std::time::{Duration, Instant};
 
 mod playing;
@@ -58,7 +58,12 @@ fn server(does: Does) -> SocketAddrV4 {
         let more: &[u8] = if does == Does::Adds { b"and\n" } else { b"" };
         let _ = client.write_all(&[b"go\n", more].concat());
         match does {
-            Does::Closes => return,
+            Does::Closes => {
+                // What the client sends meanwhile is read, or the system would reset the connection.
+                let _ = client.shutdown(Shutdown::Write);
+                let _ = std::io::copy(&mut client, &mut std::io::sink());
+                return;
+            }
             Does::Hangs => std::thread::sleep(Duration::from_secs(10)),
             _ => {}
         }

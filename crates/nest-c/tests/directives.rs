@@ -28,6 +28,12 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         &["free"],
         "a function of the C library",
     ),
+    ("nest-cli/src/record.rs", &["tls"], "a line of recordings"),
+    (
+        "nest-cli/src/recording.rs",
+        &["tls"],
+        "a line of recordings",
+    ),
     (
         "nest-machine/src/options/words.rs",
         &["tls"],
