@@ -283,7 +283,8 @@ static bool children_account(uint32_t worker, int status) {
         children_account_one(child, &told, status);
         return false;
     }
-    return (status != 0 || !child->told) && nest__phase() == NEST__SERVING;
+    bool shaken = served && told.over && status == 0; /* its client's handshake failed */
+    return !shaken && (status != 0 || !child->told) && nest__phase() == NEST__SERVING;
 }
 
 void nest__children_reap(void) {

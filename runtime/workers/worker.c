@@ -243,9 +243,18 @@ static bool worker_stays(uint32_t served) {
     return true;
 }
 
+/* The supervisor knows the ends that are counted. A client whose handshake fails has none. */
+static uint64_t worker_ends(void) {
+    uint64_t ends = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        ends += atomic_load(&nest__ended[reason]);
+    }
+    return ends;
+}
+
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
-    uint32_t served = 0;
+    uint32_t served = 0, taken = 0;
     bool asked = false;
     worker_report = nest__process_report(worker);
     worker_session.self = (nest__ref){worker, life};
@@ -260,10 +269,12 @@ int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
             break;
         }
         worker_leave();
+        taken++;
+        uint64_t ends = worker_ends();
         nest__cut_add(worker_serve(&arrival));
-        served++;
+        served += worker_ends() > ends;
     } while (worker_stays(served));
-    if (served == 0) {
+    if (taken == 0) {
         worker_end_unused();
     }
     fflush(NULL); /* what actions printed */

@@ -206,6 +206,28 @@ def refused(case):
         same('sessions', server.said().count('end '), 1)
 
 
+def gone(case):
+    """Clients that leave before their handshake is over are no failures of a worker, and delay nobody."""
+    options = ('clientsPerWorker=2',) if case.exe.endswith('prefork') else ()
+    with case.server('lingerTimeout=1s', *options) as server:
+        for n in range(40):
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(b'GET / HTTP/1.0\r\n\r\n' if n % 2 else b'')
+        for _ in range(5):
+            with case.link(server) as link:
+                link.expect(b'Hello.\r\n')
+        same('what is said of workers', re.findall('.*worker.*', server.said()), [])
+
+
+def coreless(case):
+    """What has the key writes no core files, in which it would be."""
+    with case.server() as server:
+        for pid in server.family():
+            with open(f'/proc/{pid}/limits', encoding='ascii') as file:
+                core = re.search(r'Max core file size +(\d+|unlimited) +(\d+|unlimited)', file.read())
+            same('the limits of core files', core.groups(), ('0', '0'))
+
+
 def unfinished(case):
     """Half-done handshakes end in time, and others are served meanwhile."""
     many = 2000 if case.loops else 60
@@ -523,6 +545,8 @@ def files(case):
     folder = case.folder
     with open(f'{folder}/text.pem', 'w', encoding='ascii') as out:
         out.write('no certificate\n')
+    if not os.path.exists(f'{folder}/pipe'):
+        os.mkfifo(f'{folder}/pipe')
     subprocess.run(['openssl', 'rsa', '-aes128', '-passout', 'pass:word', '-in', f'{folder}/one.key',
                     '-out', f'{folder}/locked.key'], check=True, stderr=subprocess.DEVNULL, timeout=WAIT)
     for value, wanted in (
@@ -532,6 +556,8 @@ def files(case):
             ('one.pem text.pem', 'text.pem contains no private key in PEM format'),
             ('one.pem two.key', 'the key in two.key does not belong to the certificate in one.pem'),
             ('one.pem locked.key', 'the key in locked.key is encrypted'),
+            ('pipe one.key', 'tls: cannot read pipe: it is not a file'),
+            ('one.pem pipe', 'tls: cannot read pipe: it is not a file'),
             ('one.pem', "'one.pem' is not none, nor the file of a certificate"),
             ('one.pem one.key one.pem', 'is not none, nor the file of a certificate')):
         for more in ([], ['--check-config']):
@@ -552,7 +578,7 @@ def files(case):
 CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
-    ('refused clients', refused), ('unfinished handshakes', unfinished), ('resumption', resumed),
+    ('refused clients', refused), ('clients that leave', gone), ('core files', coreless), ('unfinished handshakes', unfinished), ('resumption', resumed),
     ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))

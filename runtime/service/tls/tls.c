@@ -12,6 +12,7 @@
 #include "../../platform/platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -21,12 +22,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     TLS_PAIRS = 16,
     TLS_NAME = 4096,
     TLS_LIMIT_MS = 60 * 1000,     /* of a handshake, if there is no readTimeout */
-    TLS_SECURE_HEAP = 256 * 1024, /* private keys; not in core files, and not swapped if allowed */
+    TLS_BUFFER = 4096,            /* that a key's file is read through */
+    TLS_SECURE_HEAP = 256 * 1024, /* private keys; not swapped if allowed */
     TLS_SECURE_LEAST = 16,
     TLS_CONNECTION = 64 * 1024 /* of OpenSSL for a connection, at most; see tests/tls */
 };
@@ -63,10 +68,21 @@ static int tls_no_password(char *to, int size, int writes, void *asked) {
     return -1;
 }
 
+/* Anything but a file, such as a pipe whose other end nobody opens, could block the server. */
 static FILE *tls_open(const char *name) {
-    FILE *file = fopen(name, "re");
+    struct stat is = {.st_mode = S_IFREG};
+    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd != -1 && (fstat(fd, &is) == -1 || !S_ISREG(is.st_mode))) {
+        nest__say("tls: cannot read %s: it is not a file%s", name, tls_then);
+        close(fd);
+        return NULL;
+    }
+    FILE *file = fd == -1 ? NULL : fdopen(fd, "r");
     if (file == NULL) {
         nest__say("tls: cannot read %s: %s%s", name, strerror(errno), tls_then);
+        if (fd != -1) {
+            close(fd);
+        }
     }
     return file;
 }
@@ -97,14 +113,25 @@ static bool tls_read_certificate(SSL_CTX *context, const char *name) {
     return true;
 }
 
+/* OpenSSL copies parts of keys to the common heap when it uses them. So this process, and those
+ * that it forks, write no core files. */
+static void tls_leave_no_core(void) {
+    struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+}
+
 static bool tls_read_key(SSL_CTX *context, const char *name, const char *certificate) {
     bool asked = false;
+    char buffer[TLS_BUFFER];
     FILE *file = tls_open(name);
     if (file == NULL) {
         return false;
     }
+    tls_leave_no_core();
+    (void)setvbuf(file, buffer, _IOFBF, sizeof buffer);
     EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, tls_no_password, &asked);
     fclose(file);
+    OPENSSL_cleanse(buffer, sizeof buffer);
     if (key == NULL) {
         nest__say(asked ? "tls: the key in %s is encrypted; write it without a password, readable "
                           "for the server alone%s"
