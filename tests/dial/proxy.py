@@ -40,6 +40,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def answer(self):
         body = self.content()
         self.server.seen.append((self.connection.fileno(), dict(self.headers), body))
+        if self.server.breaks:
+            self.close_connection = True
+            return
         if self.path == '/silent':
             self.server.silence.wait(LIMIT)
             self.close_connection = True
@@ -76,7 +79,8 @@ class Backend(http.server.ThreadingHTTPServer):
 
     def __init__(self, name, port=0):
         super().__init__(('127.0.0.1', port), Handler)
-        self.name, self.seen, self.connections, self.hurried = name, [], [], False
+        self.name, self.seen, self.connections = name, [], []
+        self.hurried = self.breaks = False
         self.silence = threading.Event()
         self.port = self.server_address[1]
         threading.Thread(target=self.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True).start()
@@ -159,6 +163,11 @@ def serves(server, one, two):
         expect(answer(client)[1].endswith(b' /p ok'), 'behind 100 Continue')
         expect(get(client, '/close')[1].endswith(b' /close '), 'an answer until the end')
     with Client(server) as client:
+        status, _ = get(client, '/o', more='X-Own: 1\r\nConnection: Close, x-own ,host\r\nX-Other: 2\r\n')
+        seen = [fields for each in (one, two) for _, fields, _ in each.seen if 'X-Other' in fields]
+        expect(status == 200 and client.rest() == b'', 'one of the options of Connection is close')
+        expect([sorted(set(fields) & {'Host', 'X-Own'}) for fields in seen] == [['Host']], f'what Connection names: {seen}')
+    with Client(server) as client:
         client.send(b'GET /chunked HTTP/1.0\r\n\r\n')
         status, fields = head(client)
         expect(status == 200 and 'transfer-encoding' not in fields, 'HTTP/1.0')
@@ -173,6 +182,11 @@ def refuses(server, *_):
         with Client(server) as client:
             client.send(f'POST / HTTP/1.1\r\nHost: x\r\n{more}\r\nabc'.encode())
             expect(head(client)[0] == 400, more)
+    for lines, status in (('GET / HTTP/1.1\r\n', 400), ('GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n', 400),
+                          ('CONNECT x:80 HTTP/1.1\r\nHost: x:80\r\n', 501)):
+        with Client(server) as client:
+            client.send(f'{lines}\r\n'.encode())
+            expect(head(client)[0] == status, lines)
 
 
 def survives(server, one, two):
@@ -186,7 +200,23 @@ def survives(server, one, two):
     with Client(server) as client:
         for _ in range(5):
             expect(get(client, '/again')[0] == 200, 'a connection that the server had closed')
+        expect(get(client, '/pay', 'POST', 'Content-Length: 0\r\n')[0] == 200, 'POST behind it')
     one.hurried = two.hurried = False
+    one.seen.clear()
+    two.seen.clear()
+    two.breaks = True
+    while not two.seen:     # the next one is asked, whose turn it was not
+        with Client(server) as client:
+            expect(get(client, '/who') == (200, one.name + b' /who '), 'a server that breaks a new connection')
+        expect(time.monotonic() < end, 'the server that breaks connections was never asked')
+    two.breaks = False
+    one.breaks = two.breaks = True
+    two.seen.clear()
+    one.seen.clear()
+    with Client(server) as client:
+        expect(get(client, '/pay', 'POST', 'Content-Length: 0\r\n')[0] == 502, 'POST when connections break')
+    expect(len(one.seen + two.seen) == 1, 'POST was sent twice')
+    one.breaks = two.breaks = False
     with Client(server) as client:
         get(client, '/who')
         two.end()
