@@ -30,6 +30,7 @@ from support.nest import SOCKET_MODELS, Failed, environment, program, run   # no
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
+import handshakes                                                           # noqa: E402
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import protocols                                                            # noqa: E402
@@ -182,72 +183,6 @@ def stop(case):
 
 
 # -- handshakes
-
-
-def refused(case):
-    """Old versions, text, and garbage are refused; others are served."""
-    with case.server('lingerTimeout=1s') as server:
-        for version in ('-tls1', '-tls1_1'):
-            said = client(server.port, case.folder, version, '-cipher', 'ALL:@SECLEVEL=0')
-            if 'alert protocol version' not in said:
-                raise Failed(f'{version}: {said[:500]}')
-        for data in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00', bytes(100)):
-            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
-                link.sendall(data)
-                link.shutdown(socket.SHUT_WR)
-                try:
-                    got = link.recv(1000)
-                except ConnectionResetError:
-                    got = b''
-                same('an alert at most', got[:1] in (b'', b'\x15'), True)
-        with case.link(server) as link:
-            link.expect(b'Hello.\r\n')
-        until('the end is told', lambda: 'end ' in server.said())
-        same('sessions', server.said().count('end '), 1)
-
-
-def gone(case):
-    """Clients that leave before their handshake is over are no failures of a worker, and delay nobody."""
-    options = ('clientsPerWorker=2',) if case.exe.endswith('prefork') else ()
-    with case.server('lingerTimeout=1s', *options) as server:
-        for n in range(40):
-            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
-                link.sendall(b'GET / HTTP/1.0\r\n\r\n' if n % 2 else b'')
-        for _ in range(5):
-            with case.link(server) as link:
-                link.expect(b'Hello.\r\n')
-        same('what is said of workers', re.findall('.*worker.*', server.said()), [])
-
-
-def coreless(case):
-    """What has the key writes no core files, in which it would be."""
-    with case.server() as server:
-        for pid in server.family():
-            with open(f'/proc/{pid}/limits', encoding='ascii') as file:
-                core = re.search(r'Max core file size +(\d+|unlimited) +(\d+|unlimited)', file.read())
-            same('the limits of core files', core.groups(), ('0', '0'))
-
-
-def unfinished(case):
-    """Half-done handshakes end in time, and others are served meanwhile."""
-    many = 2000 if case.loops else 60
-    with case.server('readTimeout=2s', f'maxClients={many + 10}') as server:
-        links = []
-        for n in range(many):
-            link = socket.create_connection(('127.0.0.1', server.port), WAIT)
-            link.sendall(b'\x16\x03\x01\x02'[:n % 5])
-            links.append(link)
-        with case.link(server) as link:
-            link.send(b'QUIT\n')
-            same('one that is served', link.rest(), b'Hello.\r\nGoodbye.\r\n')
-        for link in links:
-            link.settimeout(WAIT)
-            with link:
-                try:
-                    same('what it is told', link.recv(100), b'')
-                except ConnectionResetError:
-                    pass
-        same('sessions', server.said().count('end '), 1)
 
 
 def resumed(case):
@@ -578,7 +513,7 @@ def files(case):
 CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
-    ('refused clients', refused), ('clients that leave', gone), ('core files', coreless), ('unfinished handshakes', unfinished), ('resumption', resumed),
+    ('resumption', resumed),
     ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory), ('files', files),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
@@ -596,7 +531,7 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
+            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):

@@ -1,0 +1,80 @@
+"""Clients whose handshake fails, or never ends; and where the key is not.
+
+Must not know: models, and how a handshake works.
+"""
+
+import re
+import socket
+from support.expect import WAIT, same, until
+from support.nest import Failed
+from links import client
+
+
+def refused(case):
+    """Old versions, text, and garbage are refused; others are served."""
+    with case.server('lingerTimeout=1s') as server:
+        for version in ('-tls1', '-tls1_1'):
+            said = client(server.port, case.folder, version, '-cipher', 'ALL:@SECLEVEL=0')
+            if 'alert protocol version' not in said:
+                raise Failed(f'{version}: {said[:500]}')
+        for data in (b'GET / HTTP/1.0\r\n\r\n', b'\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00', bytes(100)):
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(data)
+                link.shutdown(socket.SHUT_WR)
+                try:
+                    got = link.recv(1000)
+                except ConnectionResetError:
+                    got = b''
+                same('an alert at most', got[:1] in (b'', b'\x15'), True)
+        with case.link(server) as link:
+            link.expect(b'Hello.\r\n')
+        until('the end is told', lambda: 'end ' in server.said())
+        same('sessions', server.said().count('end '), 1)
+
+
+def gone(case):
+    """Clients that leave before their handshake is over are no failures of a worker, and delay nobody."""
+    options = ('clientsPerWorker=2',) if case.exe.endswith('prefork') else ()
+    with case.server('lingerTimeout=1s', *options) as server:
+        for n in range(40):
+            with socket.create_connection(('127.0.0.1', server.port), WAIT) as link:
+                link.sendall(b'GET / HTTP/1.0\r\n\r\n' if n % 2 else b'')
+        for _ in range(5):
+            with case.link(server) as link:
+                link.expect(b'Hello.\r\n')
+        same('what is said of workers', re.findall('.*worker.*', server.said()), [])
+
+
+def coreless(case):
+    """What has the key writes no core files, in which it would be."""
+    with case.server() as server:
+        for pid in server.family():
+            with open(f'/proc/{pid}/limits', encoding='ascii') as file:
+                core = re.search(r'Max core file size +(\d+|unlimited) +(\d+|unlimited)', file.read())
+            same('the limits of core files', core.groups(), ('0', '0'))
+
+
+def unfinished(case):
+    """Half-done handshakes end in time, and others are served meanwhile."""
+    many = 2000 if case.loops else 60
+    with case.server('readTimeout=2s', f'maxClients={many + 10}') as server:
+        links = []
+        for n in range(many):
+            link = socket.create_connection(('127.0.0.1', server.port), WAIT)
+            link.sendall(b'\x16\x03\x01\x02'[:n % 5])
+            links.append(link)
+        with case.link(server) as link:
+            link.send(b'QUIT\n')
+            same('one that is served', link.rest(), b'Hello.\r\nGoodbye.\r\n')
+        for link in links:
+            link.settimeout(WAIT)
+            with link:
+                try:
+                    same('what it is told', link.recv(100), b'')
+                except ConnectionResetError:
+                    pass
+        same('sessions', server.said().count('end '), 1)
+
+
+CASES = (('refused clients', refused), ('clients that leave', gone), ('core files', coreless),
+         ('unfinished handshakes', unfinished))
