@@ -255,7 +255,8 @@ static bool children_account_successive(struct nest__child *child, const struct 
     return clients == 0 && (left || status != 0);
 }
 
-/* The worker closed its report and counted no end, so it never had a connection. */
+/* The worker closed its report and counted no end: it never had a client, or one whose handshake
+ * failed. */
 static bool children_unused(const struct nest__told *told) {
     uint64_t ended = 0;
     for (unsigned i = NEST_OPEN; i < NEST_REASONS; i++) {
@@ -283,8 +284,10 @@ static bool children_account(uint32_t worker, int status) {
         children_account_one(child, &told, status);
         return false;
     }
-    bool shaken = served && told.over && status == 0; /* its client's handshake failed */
-    return !shaken && (status != 0 || !child->told) && nest__phase() == NEST__SERVING;
+    if (served && status == 0) {
+        return false; /* its client's handshake failed */
+    }
+    return (status != 0 || !child->told) && nest__phase() == NEST__SERVING;
 }
 
 void nest__children_reap(void) {

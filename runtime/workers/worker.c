@@ -228,10 +228,19 @@ static bool worker_serve(const struct nest__arrival *arrival) {
     return cut;
 }
 
+/* The clients of this worker, as its report has them: one whose handshake fails is none. */
+static uint64_t worker_served(void) {
+    uint64_t served = 0;
+    for (int reason = 0; reason < NEST_REASONS; reason++) {
+        served += atomic_load(&nest__ended[reason]);
+    }
+    return served;
+}
+
 /* Whether it takes another connection; then it is a spare again. */
-static bool worker_stays(uint32_t served) {
+static bool worker_stays(void) {
     uint32_t most = atomic_load(&nest__config.clients_per_worker);
-    if (!nest__policy_successive || (most != 0 && served >= most)) {
+    if (!nest__policy_successive || (most != 0 && worker_served() >= most)) {
         return false;
     }
     worker_session.self.gen++;
@@ -243,19 +252,9 @@ static bool worker_stays(uint32_t served) {
     return true;
 }
 
-/* The supervisor knows the ends that are counted. A client whose handshake fails has none. */
-static uint64_t worker_ends(void) {
-    uint64_t ends = 0;
-    for (int reason = 0; reason < NEST_REASONS; reason++) {
-        ends += atomic_load(&nest__ended[reason]);
-    }
-    return ends;
-}
-
 int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     struct nest__arrival arrival;
-    uint32_t served = 0, taken = 0;
-    bool asked = false;
+    bool asked = false, unused = true;
     worker_report = nest__process_report(worker);
     worker_session.self = (nest__ref){worker, life};
     worker_slot = &worker_report->limit;
@@ -269,12 +268,10 @@ int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
             break;
         }
         worker_leave();
-        taken++;
-        uint64_t ends = worker_ends();
+        unused = false;
         nest__cut_add(worker_serve(&arrival));
-        served += worker_ends() > ends;
-    } while (worker_stays(served));
-    if (taken == 0) {
+    } while (worker_stays());
+    if (unused) {
         worker_end_unused();
     }
     fflush(NULL); /* what actions printed */

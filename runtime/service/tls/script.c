@@ -8,7 +8,6 @@
 #include "../../platform/platform.h"
 #include "tls.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,14 +28,6 @@ enum nest_tls nest_tls(nest_session *s) {
 }
 
 __attribute__((noinline)) static int script_start_tls(nest_session *s) {
-    if (nest__input_fails(s)) {
-        return -1;
-    }
-    enum nest_tls now = nest_tls(s);
-    if (now != NEST_TLS_READY) {
-        errno = now == NEST_TLS_ON ? EALREADY : ENOTSUP;
-        return -1;
-    }
     if (nest__tls_ahead(s) < 0) {
         return -1;
     }

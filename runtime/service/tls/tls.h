@@ -25,7 +25,8 @@ struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
 
 /* -- ahead.c */
-int nest__tls_ahead(nest_session *); /* 0; -1: the session ends after the action */
+/* 0; -1 and EALREADY or ENOTSUP: no handshake may begin; -1: the session ends after the action. */
+int nest__tls_ahead(nest_session *);
 
 /* -- tickets.c */
 struct ssl_ctx_st;

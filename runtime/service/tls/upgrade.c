@@ -6,8 +6,6 @@
 #include "../../engine/engine.h"
 #include "tls.h"
 
-#include <errno.h>
-
 bool nest__tls_wanted(uint8_t listener) {
     return nest__listeners[listener].tls == NEST__LISTEN_TLS;
 }
@@ -33,14 +31,6 @@ static int upgrade_shake(nest_session *s) {
 }
 
 __attribute__((noinline)) static int upgrade_start_tls(nest_session *s) {
-    if (nest__input_fails(s)) {
-        return -1;
-    }
-    enum nest_tls now = nest_tls(s);
-    if (now != NEST_TLS_READY) {
-        errno = now == NEST_TLS_ON ? EALREADY : ENOTSUP;
-        return -1;
-    }
     if (nest__tls_ahead(s) < 0) {
         return -1;
     }

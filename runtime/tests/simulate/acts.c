@@ -41,23 +41,11 @@ unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rule
     return n;
 }
 
-struct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,
-                                 const uint8_t *start, const uint8_t *p, const uint8_t *end) {
-    (void)end;
-    if (p == start) {
-        nest__spec_active(states, last, &run->active);
-    }
-    return (struct nest__step){0, p == start ? 0 : run->best_n};
-}
-
 void nest__spec_vars_init(nest_session *s, void *vars) {
     *(uint32_t *)vars = (uint32_t)s->c0.fd;
 }
 
-int nest__spec_startup(int argc, char **argv) {
-    (void)argc, (void)argv;
-    return -1;
-}
+#include "spec.c"
 
 /* -- why something fails */
 

@@ -67,18 +67,8 @@ static struct {
     uint64_t hits, misses, loads, evictions;
 } cached;
 
-_Noreturn void sim_broken(const struct sim_talk *talk, const char *format, ...) {
-    va_list arguments;
-    (void)talk;
-    fflush(stdout);
-    fprintf(stderr, "broken: ");
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n  seed %llu, after %u conversations, at %llu ms\n",
-            (unsigned long long)sim.seed, (unsigned)sim.opened, (unsigned long long)disk_now);
-    _exit(9);
-}
+#define BROKEN_MS disk_now
+#include "broken.c"
 
 /* -- what service/contents/ asks of the rest of the server */
 
@@ -514,8 +504,10 @@ static void cached_turn(void) {
     cached_bound();
 }
 
-static int run(uint64_t seed) {
+static int run(uint64_t seed, uint32_t conversations, bool verbose) {
     sim.seed = seed;
+    sim.conversations = conversations;
+    sim.verbose = verbose;
     cached_draw();
     cached_begin();
     while (sim.opened < sim.conversations * 10) {

@@ -3,11 +3,12 @@
  *     PROGRAM [--seed N] [--runs N] [--conversations N] [-v]
  *
  * Seeds are N, N + 1, … Exit status 0: nothing was found. Included by each program, which supplies
- * `run`. */
-#include "simulate.h"
-
+ * `run`: it returns the exit status of a life. */
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,11 +25,12 @@ static void limit(void) {
 
 int main(int argc, char **argv) {
     uint64_t seed = 1, runs = 1;
-    sim.conversations = 1000;
+    uint32_t conversations = 1000;
+    bool verbose = false;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "-v") == 0) {
-            sim.verbose = true;
+            verbose = true;
         } else if (strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(value, NULL, 10);
             i++;
@@ -36,7 +38,7 @@ int main(int argc, char **argv) {
             runs = strtoull(value, NULL, 10);
             i++;
         } else if (strcmp(argv[i], "--conversations") == 0) {
-            sim.conversations = (uint32_t)strtoul(value, NULL, 10);
+            conversations = (uint32_t)strtoul(value, NULL, 10);
             i++;
         } else {
             fprintf(stderr, "simulate: unknown argument %s\n", argv[i]);
@@ -48,7 +50,7 @@ int main(int argc, char **argv) {
         int status;
         if (child == 0) {
             limit();
-            return run(seed + i);
+            return run(seed + i, conversations, verbose);
         }
         if (child == -1 || waitpid(child, &status, 0) != child) {
             perror("simulate");

@@ -95,9 +95,11 @@ _Noreturn static void run_abandoned(int status) {
 }
 
 /* A server's life. */
-static int run(uint64_t seed) {
+static int run(uint64_t seed, uint32_t conversations, bool verbose) {
     unsigned descriptors = run_descriptors();
     sim.seed = seed;
+    sim.conversations = conversations;
+    sim.verbose = verbose;
     draw_begin();
     files_begin();
     clearenv(); /* as start-up code may; what it says of the configuration is drawn */

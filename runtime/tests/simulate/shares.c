@@ -496,8 +496,10 @@ struct nest__command nest__command_read(void) {
     return command;
 }
 
-static int run(uint64_t seed) {
+static int run(uint64_t seed, uint32_t conversations, bool verbose) {
     sim.seed = seed;
+    sim.conversations = conversations;
+    sim.verbose = verbose;
     script_helpers(1 + sim_random(3));
     shares_draw();
     int status = small_run();

@@ -4,7 +4,6 @@
 #include "small.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,36 +46,14 @@ unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rule
     return NEST__RULES;
 }
 
-struct nest__step nest__spec_run(struct nest__run *run, uint64_t states, unsigned last,
-                                 const uint8_t *start, const uint8_t *p, const uint8_t *end) {
-    (void)end;
-    if (p == start) {
-        nest__spec_active(states, last, &run->active);
-    }
-    return (struct nest__step){0, p == start ? 0 : run->best_n};
-}
-
 void nest__spec_vars_init(nest_session *s, void *vars) {
     (void)s, (void)vars;
 }
 
-int nest__spec_startup(int argc, char **argv) {
-    (void)argc, (void)argv;
-    return -1;
-}
+#include "spec.c"
 
-void sim_broken(const struct sim_talk *talk, const char *format, ...) {
-    va_list arguments;
-    (void)talk;
-    fflush(stdout);
-    fprintf(stderr, "broken: ");
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n  seed %llu, after %u conversations, at %u ms\n",
-            (unsigned long long)sim.seed, (unsigned)sim.opened, (unsigned)nest__now());
-    _exit(9);
-}
+#define BROKEN_MS nest__now()
+#include "broken.c"
 
 void nest__say(const char *format, ...) {
     va_list arguments;

@@ -1,9 +1,7 @@
-/* server.c: the simulated server of several loops, one unit with the whole runtime; and the runs.
+/* server.c: the simulated server of several loops, one unit with the whole runtime.
  *
- *     loops [--seed N] [--runs N] [--conversations N] [-v]
- *
- * As ../server.c, but each life has two or three loops, which are processes. Exit status 0: nothing
- * was found. */
+ * As ../server.c, but each life has two or three loops, which are processes. ../life.c has the
+ * arguments. */
 #define NEST__RULES 1
 #define NEST__CONDITIONS 1
 #define NEST__STANDALONE 1
@@ -80,44 +78,4 @@ const struct nest__option nest__options[] = {{"idleTimeout", NEST__DURATION,
                                               "", true, NULL, NULL}};
 const unsigned nest__option_count = 1;
 
-int main(int argc, char **argv) {
-    uint64_t seed = 1, runs = 1;
-    uint32_t conversations = 1000;
-    bool verbose = false;
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : "0";
-        if (strcmp(argv[i], "-v") == 0) {
-            verbose = true;
-        } else if (strcmp(argv[i], "--seed") == 0) {
-            seed = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--runs") == 0) {
-            runs = strtoull(value, NULL, 10);
-            i++;
-        } else if (strcmp(argv[i], "--conversations") == 0) {
-            conversations = (uint32_t)strtoul(value, NULL, 10);
-            i++;
-        } else {
-            fprintf(stderr, "loops: unknown argument %s\n", argv[i]);
-            return 2;
-        }
-    }
-    for (uint64_t i = 0; i < runs; i++) {
-        pid_t child = runs == 1 ? 0 : fork();
-        int status;
-        if (child == 0) {
-            alarm(300); /* a server that hangs is a failure as well */
-            return sim_life(seed + i, conversations, verbose);
-        }
-        if (child == -1 || waitpid(child, &status, 0) != child) {
-            perror("loops");
-            return 1;
-        }
-        if (status != 0) {
-            fprintf(stderr, "seed %llu failed (status %x)\n", (unsigned long long)(seed + i),
-                    (unsigned)status);
-            return 9;
-        }
-    }
-    return 0;
-}
+#include "../life.c"

@@ -488,7 +488,7 @@ static void turns_prepare(void) {
     turns_held = before + nest__faults_held - prepared;
 }
 
-int sim_life(uint64_t seed, uint32_t conversations, bool verbose) {
+static int run(uint64_t seed, uint32_t conversations, bool verbose) {
     sim = mmap(NULL, sizeof *sim, PROT_READ | PROT_WRITE,
                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if ((void *)sim == MAP_FAILED || sem_init(&sim->back, 1, 0) == -1) {
