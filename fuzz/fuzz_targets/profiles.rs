@@ -5,11 +5,10 @@
 mod measured;
 #[path = "../../crates/nest-cli/src/quoted.rs"]
 mod quoted;
+#[path = "../../crates/nest-cli/src/bench"]
 mod bench {
     #[allow(dead_code)]
-    #[path = "../../../crates/nest-cli/src/bench/profile.rs"]
     pub mod profile;
-    #[path = "../../../crates/nest-cli/src/bench/words.rs"]
     mod words;
 }
 
