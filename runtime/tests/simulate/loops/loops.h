@@ -141,8 +141,8 @@ static inline uint64_t sim_moment(void) {
 }
 
 /* -- turns.c */
-void sim_yield(void); /* others have turns now */
-void sim_point(void); /* perhaps they have: here a process may be stopped, or killed for ever */
+void sim_yield(void);     /* others have turns now */
+void sim_point(void);     /* perhaps they have: here a process may be stopped, or killed for ever */
 uint64_t sim_clock(void); /* in place of nest__clock_ns for groups */
 
 /* -- book.c */
