@@ -10,7 +10,6 @@ the median and the range of the rounds. Must not know: how the servers work.
 
 import argparse
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -20,32 +19,21 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'tests')]
-from harness.processes import spent                                  # noqa: E402
+from harness.processes import free, serving, spent                   # noqa: E402
 from support.nest import ROOT, SOCKET_MODELS, Failed, program, run  # noqa: E402
-from support.server import Client, Server, running                  # noqa: E402
+from support.server import Server                                    # noqa: E402
 
 
 
-class Reference:
-    """Debian's memcached."""
-
-    def __init__(self, threads):
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
-        self.words = ['memcached', '-l', '127.0.0.1', '-p', str(self.port), '-U', '0', '-t', str(threads),
-                      *(['-u', 'root'] if os.geteuid() == 0 else [])]
-
-    def load(self, gets):
-        """(commands a second, µs of processor time for one)."""
-        with running(self.words) as process:
-            for _ in range(500):
-                try:
-                    Client(self).socket.close()
-                    break
-                except OSError:
-                    time.sleep(0.01)
-            return gets(self.port, process.pid)
+def reference(threads):
+    """Debian's memcached: (commands a second, µs of processor time for one)."""
+    def load(gets):
+        port = free()
+        words = ['memcached', '-l', '127.0.0.1', '-p', str(port), '-U', '0', '-t', str(threads),
+                 *(['-u', 'root'] if os.geteuid() == 0 else [])]
+        with serving(words, port) as pid:
+            return gets(port, pid)
+    return load
 
 
 def ours(exe, loops):
@@ -75,7 +63,7 @@ def main():
                 raise Failed(done.stderr)
             count = int(done.stdout)
             return count / (time.monotonic() - begun), (spent(pid) - before) / count * 1e6
-        servers = {'memcached -t 1': Reference(1).load, 'memcached -t 2': Reference(2).load}
+        servers = {'memcached -t 1': reference(1), 'memcached -t 2': reference(2)}
         for model in ('event', 'uring'):
             if model in SOCKET_MODELS:
                 exe = f'{folder}/memcached-{model}'

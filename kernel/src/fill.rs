@@ -61,18 +61,27 @@ pub fn prepare(
     path: &str,
     file: &[u8],
 ) -> Result<Prepared, String> {
-    let mut get = |method, fields| origin.request(method, host, path, fields, file.len());
-    let (first, second, third) = (
-        get("GET", PLAIN)?,
-        get("GET", BROWSER)?,
-        get("HEAD", PLAIN)?,
-    );
-    if first.body != file || second.body != file {
-        return Err("the server's answer is not the file".to_owned());
-    }
+    let get = |method: &str, fields: &str| origin.request(method, host, path, fields, file.len());
+    let [first, second, third] = asked(get, file)?;
     let lasting = |answer| lasting(answer, "200 OK");
     let lines = agreed(&[lasting(&first)?, lasting(&second)?, lasting(&third)?]);
     compose(&lines.ok_or("the server's answers differ")?, file)
+}
+
+/// The answers to a plain client, to a browser, and to HEAD. The contents are those of the file.
+fn asked(
+    mut get: impl FnMut(&str, &str) -> Result<Answer, String>,
+    file: &[u8],
+) -> Result<[Answer; 3], String> {
+    let answers = [
+        get("GET", PLAIN)?,
+        get("GET", BROWSER)?,
+        get("HEAD", PLAIN)?,
+    ];
+    if answers[0].body != file || answers[1].body != file {
+        return Err("the server's answer is not the file".to_owned());
+    }
+    Ok(answers)
 }
 
 /// Asks the server for the answer after which it ends the connection, each time on a connection of its own.
@@ -83,7 +92,7 @@ pub fn prepare_last(
     file: &[u8],
     closing: Closing,
 ) -> Result<Prepared, String> {
-    let get = |method, fields: &str| -> Result<Answer, String> {
+    let get = |method: &str, fields: &str| -> Result<Answer, String> {
         let mut origin = connect()?;
         let mut fields = fields.replace("Connection: keep-alive\r\n", "");
         if closing == Closing::Asked {
@@ -97,14 +106,7 @@ pub fn prepare_last(
         }
         Ok(answer)
     };
-    let (first, second, third) = (
-        get("GET", PLAIN)?,
-        get("GET", BROWSER)?,
-        get("HEAD", PLAIN)?,
-    );
-    if first.body != file || second.body != file {
-        return Err("the server's answer is not the file".to_owned());
-    }
+    let [first, second, third] = asked(get, file)?;
     let lines = last_lines(&first, closing)?;
     if lines != last_lines(&second, closing)? || lines != last_lines(&third, closing)? {
         return Err("the server's answers differ".to_owned());

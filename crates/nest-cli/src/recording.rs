@@ -182,9 +182,7 @@ impl Open {
             _ => Err("a pause stands behind a message; write \"send\" before \"wait\"".to_owned()),
         }
     }
-}
 
-impl Open {
     fn encrypt(&mut self) -> Result<(), String> {
         if self.talk.tls.is_some() {
             return Err("a connection becomes encrypted once; remove this line".to_owned());

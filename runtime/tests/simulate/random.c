@@ -1,12 +1,9 @@
 /* random.c: what is drawn: one sequence of numbers for each seed.
  *
- * Called by all files of the simulation. State: how far the sequence has come. */
-#include "simulate.h"
-
-static uint64_t random_drawn;
-
+ * Called by all files of a simulation, whose header says with SIM_SEED and SIM_DRAWN where the seed
+ * is, and how far the sequence has come. No state of its own. */
 static uint64_t random_next(void) { /* splitmix64 */
-    uint64_t z = sim.seed + ++random_drawn * 0x9e3779b97f4a7c15u;
+    uint64_t z = SIM_SEED + ++SIM_DRAWN * 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return z ^ z >> 31;

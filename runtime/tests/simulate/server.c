@@ -3,23 +3,12 @@
 #define NEST__RULES 20
 #define NEST__CONDITIONS 2
 #define NEST__STANDALONE 20
-#define NEST__EARLY 0
-#define NEST__TAGS 1
-#define NEST__REGISTERS 1
-#define NEST__SPLICES 0
-#define NEST__FALLBACK 0
+#include "../features.h"
 #define NEST__LOSSY sim.lossy
-#define NEST__TLS 0
-#define NEST__DECODES 0
-#define NEST__ENCODES 0
-#define NEST__PROXIED 0
-#define NEST__RETURNS 0
-#define NEST__PROCESSORS 0
 #define NEST__PARTS 7
 #define NEST__THREAD_WORDS 96
 #define NEST__NFA_STATES 48
 #define NEST__TIMERS 3
-#define NEST__PIPES 0
 #ifndef NEST__MESSAGES
 #define NEST__MESSAGES 0
 #endif

@@ -164,7 +164,7 @@ struct sim_line {          /* a further channel, and its other side */
 };
 
 extern struct sim {
-    uint64_t seed;
+    uint64_t seed, drawn;   /* drawn: random numbers so far */
     uint32_t conversations; /* to be opened in all */
     bool verbose;
     struct sim_talk *talks; /* that are opened and not closed */
@@ -176,6 +176,8 @@ extern struct sim {
     uint32_t stop_at; /* the end of drainTimeout; 0: never */
     uint64_t checks;
 } sim;
+#define SIM_SEED sim.seed
+#define SIM_DRAWN sim.drawn
 
 /* A broken invariant: says it with the seed, and ends the process. */
 _Noreturn void sim_broken(const struct sim_talk *, const char *format, ...) NEST_FORMAT(2, 3);

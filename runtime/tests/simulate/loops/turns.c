@@ -31,20 +31,9 @@ static long turns_held; /* allocations that a loop leaves, before what it keeps 
 
 /* -- chance */
 
-static uint64_t turns_next(void) { /* splitmix64 */
-    uint64_t z = sim->seed + ++sim->drawn * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-uint32_t sim_random(uint32_t below) {
-    return below == 0 ? 0 : (uint32_t)((turns_next() >> 32) * below >> 32);
-}
-
-bool sim_chance(uint32_t percent) {
-    return sim_random(100) < percent;
-}
+#define SIM_SEED sim->seed
+#define SIM_DRAWN sim->drawn
+#include "../random.c"
 
 void sim_broken(const char *format, ...) {
     va_list arguments;
