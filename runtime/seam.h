@@ -293,6 +293,7 @@ struct nest_session {        /* one cache line; user variables are in a parallel
     union {                 /* used by the loop */
         void *waiter;       /* while NEST__WAITING: the wait, on the stack of its action */
         uint64_t discarded; /* while NEST__LINGERING: bytes that were received and dropped */
+        uint32_t expires;   /* while NEST__SHAKING: the time limit */
     };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");

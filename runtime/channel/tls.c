@@ -38,6 +38,7 @@ struct tls {
     const struct nest__chan *chan; /* during an operation */
     enum nest__chan_how how;       /* of its receives */
     bool shaken, ended, broken;    /* handshake done; end of file on the socket; an error of it */
+    bool in_turns;                 /* its handshake */
     bool sends;                    /* the client's stream is being sent: nothing is held for it */
     bool said_bye;
     bool more;        /* the last receive has left something in OpenSSL */
@@ -55,6 +56,8 @@ static struct {
     _Atomic(struct tls *) *by_fd;
     size_t size;
     BIO_METHOD *method;
+    bool turns;   /* handshakes are bounded: */
+    int64_t left; /* us of this turn. Scope of both: the process's loop */
 } tls_all;
 
 static struct tls *tls_of(const struct nest__chan *chan) {
@@ -246,6 +249,10 @@ void nest__tls_end(const struct nest__chan *chan) {
     }
 }
 
+void nest__tls_in_turns(const struct nest__chan *chan) {
+    tls_of(chan)->in_turns = true;
+}
+
 bool nest__tls_is(const struct nest__chan *chan) {
     return tls_of(chan) != NULL;
 }
@@ -278,6 +285,11 @@ static int64_t tls_error(struct tls *tls, int result) {
     }
 }
 
+void nest__tls_turn(void) {
+    tls_all.turns = true;
+    tls_all.left = NEST__TLS_TURN_US;
+}
+
 static int64_t tls_shake(struct tls *tls) {
     (void)tls_flush(tls);
     if (tls->broken) {
@@ -296,6 +308,19 @@ static int64_t tls_shake(struct tls *tls) {
     return error == 0 ? -ECONNRESET : error;
 }
 
+static int64_t tls_shake_in_turn(struct tls *tls) {
+    if (!tls_all.turns || !tls->in_turns) {
+        return tls_shake(tls);
+    }
+    if (tls_all.left <= 0) {
+        return -EALREADY;
+    }
+    uint64_t began = nest__clock_us();
+    int64_t result = tls_shake(tls);
+    tls_all.left -= (int64_t)(nest__clock_us() - began);
+    return result;
+}
+
 static int64_t tls_call_shake(void *arg) {
     const struct tls_call *call = arg;
     return tls_shake(call->tls);
@@ -306,7 +331,7 @@ static int64_t tls_call_receive(void *arg) {
     struct tls *tls = call->tls;
     size_t got = 0;
     if (!tls->shaken) {
-        int64_t error = tls_shake(tls);
+        int64_t error = tls_shake_in_turn(tls);
         return error == 0 ? -EISCONN : error;
     }
     (void)tls_flush(tls);

@@ -18,10 +18,16 @@ void nest__tls_end(const struct nest__chan *); /* frees what it has; sends nothi
 bool nest__tls_is(const struct nest__chan *);
 /* A step of the handshake. 0: it is done; -EAGAIN; -ECONNRESET: it has failed. */
 int nest__tls_shake(const struct nest__chan *);
+/* Its handshake is one of those that together may take NEST__TLS_TURN_US of a turn of a loop; what
+ * is left is for the next turn. Without turns there is no bound. */
+void nest__tls_in_turns(const struct nest__chan *);
+void nest__tls_turn(void); /* a turn begins */
+enum { NEST__TLS_TURN_US = 500 };
 
 /* As the operations of channel.h, once the handshake is done. Before, a receive continues the
- * handshake and returns -EISCONN when it is done. An end of input without the client's close_notify
- * is -ECONNRESET, because it may be an attack. `now`: does not wait, although the descriptor may.
+ * handshake and returns -EISCONN when it is done; -EALREADY: nothing more in this turn, try again
+ * in the next one, without waiting for input. An end of input without the client's close_notify is
+ * -ECONNRESET, because it may be an attack. `now`: does not wait, although the descriptor may.
  */
 int64_t nest__tls_receive(const struct nest__chan *, void *to, size_t n, bool now);
 int64_t nest__tls_send(const struct nest__chan *, const struct nest__out[], int n);

@@ -16,6 +16,7 @@
 #include "../platform/platform.h"
 #include "../service/processors/processors.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct nest__loop nest__loop;
@@ -39,6 +40,10 @@ static nest_session *loop_of_session(const struct nest__completion *done) {
     }
     switch (nest__name_operation(done->name)) {
     case NEST__OP_RECEIVE:
+        if (NEST__TLS && done->result == -EALREADY) { /* of a handshake: in the next turn */
+            nest__ready_add(s);
+            return NULL;
+        }
         if (NEST__TLS && s->phase == NEST__SHAKING) {
             nest__shake_received(s, done->result);
             return NULL;
@@ -147,6 +152,10 @@ static nest_session *loop_turn(void) {
     if (s == NULL) {
         return NULL;
     }
+    if (NEST__TLS && s->phase == NEST__SHAKING) {
+        nest__shake_turn(s);
+        return NULL;
+    }
     if ((s->flags & NEST__WAITING) != 0) {
         return nest__wait_again(s);
     }
@@ -194,6 +203,9 @@ nest_session *nest__loop_step(void) {
     }
     nest__accept_load(nest__ready_count()); /* first: overload has a time of its own */
     nest__timers_sleep();
+    if (NEST__TLS) {
+        nest__tls_turn();
+    }
     nest__poller_sleep(soon || nest__ready_turns() > 0 || loop->mailed);
     nest__accept_load(nest__ready_count() + nest__poller_clients());
     loop->turns = nest__ready_turns();

@@ -1,17 +1,30 @@
 /* shake.c: a loop's connections whose handshake comes before START; see shake.h.
  *
- * Called by the other files of loop/. No state. Must not know how a handshake works. It is a
- * receive that brings no bytes, and in the end -EISCONN. */
+ * Called by the other files of loop/. State: how many there are, of this process's loop. Must not
+ * know how a handshake works. It is a receive that brings no bytes, and in the end -EISCONN. */
 #include "shake.h"
 #include "../channel/channel.h"
 #include "../service/filters/filters.h"
 #include "../service/proxied/proxied.h"
 #include "accept.h"
+#include "ready.h"
+#include "share.h"
+#include "slots.h"
 
 #include <errno.h>
 
-void nest__shake_give_up(nest_session *s) {
+enum { SHAKE_LOOK_MS = 1000 };
+
+static uint32_t shakes;
+
+static void shake_over(nest_session *s) {
+    nest__ready_drop(s);
     s->phase = NEST__ENDED;
+    shakes--;
+}
+
+void nest__shake_give_up(nest_session *s) {
+    shake_over(s);
     nest__end_release(s, &s->c0);
 }
 
@@ -28,9 +41,27 @@ static void shake_wait(nest_session *s, enum nest__await what) {
 
 /* It is refused. What is unread, or what the client is told, must not be lost by closing. */
 static void shake_refuse(nest_session *s) {
-    s->phase = NEST__ENDED;
+    shake_over(s);
     s->flags = NEST__UNREAD;
     nest__end_finish(s, &s->c0);
+}
+
+/* -- deadlines: `expires` is the end of the time limit, `until` the next look */
+
+static void shake_until_look(nest_session *s, uint32_t now) {
+    nest__session_until(s, nest__earlier(nest__after(now, SHAKE_LOOK_MS), s->expires));
+}
+
+static void shake_begin_limit(nest_session *s, uint32_t limit) {
+    uint32_t now = nest__now();
+    s->expires = nest__after(now, limit);
+    shake_until_look(s, now);
+}
+
+/* Soon nobody else is accepted, because of clients that have not finished their handshakes. */
+static bool shake_crowded(void) {
+    uint32_t most = nest__config.max_clients;
+    return nest__share_clients() >= most - most / 4 && shakes > nest__slots_taken() / 2;
 }
 
 static void shake_encrypt(nest_session *s) {
@@ -38,7 +69,8 @@ static void shake_encrypt(nest_session *s) {
         shake_scarce(s);
         return;
     }
-    nest__session_until(s, nest__after(nest__now(), nest__tls_limit()));
+    nest__tls_in_turns(&s->c0);
+    shake_begin_limit(s, nest__tls_limit());
     shake_wait(s, NEST__AWAIT_INPUT);
 }
 
@@ -53,7 +85,7 @@ static void shake_header(nest_session *s, const struct nest__arrival *arrival) {
         shake_scarce(s);
         return;
     }
-    nest__session_until(s, nest__after(nest__now(), nest__proxied_limit()));
+    shake_begin_limit(s, nest__proxied_limit());
     shake_wait(s, NEST__AWAIT_READY); /* a poller that receives would take bytes behind it */
 }
 
@@ -73,11 +105,19 @@ void nest__shake_ready(nest_session *s, int64_t result) {
     }
 }
 
-void nest__shake_late(nest_session *s) {
-    if (NEST__PROXIED && shake_headless(s)) {
-        nest__proxied_say(s, "has not arrived in time");
+void nest__shake_look(nest_session *s) {
+    uint32_t now = nest__now();
+    bool late = nest__reached(s->expires, now), headless = shake_headless(s);
+    if (!late && !shake_crowded()) {
+        shake_until_look(s, now);
+    } else if (!headless && nest__poller_pending(s, &s->c0)) { /* what it has sent comes first */
+        nest__ready_add(s);
+    } else {
+        if (NEST__PROXIED && headless && late) {
+            nest__proxied_say(s, "has not arrived in time");
+        }
+        nest__shake_give_up(s);
     }
-    nest__shake_give_up(s);
 }
 
 /* -- the handshake */
@@ -90,9 +130,10 @@ bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
     s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind, .state = NEST__CHAN_MORE};
     s->channels = 0;
     s->flags = 0;
-    s->waiter = NULL;
     s->last = arrival->listener; /* no state has been set yet */
     s->phase = NEST__SHAKING;
+    shakes++;
+    nest__ready_arrives(s, arrival->listener);
     nest__filters_open(s); /* others arrive before it is opened: the leases are its own from here */
     if (NEST__PROXIED && arrival->proxied) {
         shake_header(s, arrival);
@@ -102,6 +143,19 @@ bool nest__shake_begin(nest_session *s, const struct nest__arrival *arrival) {
     return true;
 }
 
+void nest__shake_turn(nest_session *s) {
+    struct nest__window window = {NULL, 0, false};
+    int64_t result = nest__poller_receive(s, &s->c0, &window);
+    if (result == -EALREADY) {
+        nest__ready_add(s);
+    } else if (result == -EAGAIN) {
+        shake_until_look(s, nest__now());
+        shake_wait(s, NEST__AWAIT_INPUT);
+    } else {
+        nest__shake_received(s, result);
+    }
+}
+
 void nest__shake_received(nest_session *s, int64_t result) {
     if (result == -EISCONN) {
         struct nest__arrival arrival = {.fd = s->c0.fd,
@@ -109,6 +163,8 @@ void nest__shake_received(nest_session *s, int64_t result) {
                                         .listener = s->last,
                                         .io = s->c0.io,
                                         .headed = nest__listeners[s->last].proxied};
+        shake_over(s);
+        s->waiter = NULL;
         nest__wheel_drop(&s->until);
         nest__accept_session(s, &arrival);
     } else {

@@ -125,7 +125,7 @@ nest_session *nest__timers_expire(void) {
     } else if ((s->flags & NEST__WAITING) != 0) {
         return nest__wait_again(s);
     } else if (NEST__TLS && s->phase == NEST__SHAKING) {
-        nest__shake_late(s);
+        nest__shake_look(s);
     } else if (nest__poller_pending(s, &s->c0)) { /* it came in time, and was not looked at yet */
         timers_move(s, now);
     } else {

@@ -42,6 +42,10 @@ static int wait_take(const struct nest__wait *wait, int64_t n, const struct nest
 static bool wait_input(nest_session *s, const struct nest__wait *wait, int *result) {
     struct nest__window window = {NULL, 0, false};
     int64_t n = nest__poller_receive(s, wait->chan, &window);
+    if (NEST__TLS && n == -EALREADY) { /* of a handshake: in the next turn */
+        nest__ready_add(s);
+        return false;
+    }
     if (n == -EAGAIN) {
         return false;
     }
@@ -74,12 +78,18 @@ static bool wait_ended(nest_session *s, struct nest__waiter *waiter) {
                                     : queued == 0 && wait_input(s, wait, &waiter->result)) {
         return true;
     }
+    if (reached) {
+        nest__ready_drop(s);
+    }
     waiter->result = -ETIMEDOUT;
     return reached;
 }
 
-/* Awaits what the wait needs. False: no memory. */
+/* Awaits what the wait needs, unless the session has a turn coming. False: no memory. */
 static bool wait_await(nest_session *s, const struct nest__wait *wait) {
+    if ((s->flags & NEST__READY) != 0) {
+        return true;
+    }
     if (wait->what == NEST__WORK) {
         nest__session_until(s, 0);
         return nest__poller_await(s, wait->chan, NEST__AWAIT_NOTHING);

@@ -1,4 +1,4 @@
-"""examples/mail over TLS, with smtplib and curl: STARTTLS, and AUTH after it.
+"""examples/mail over TLS, with smtplib, curl and swaks: STARTTLS, and AUTH after it.
 
 Must not know: how the server encrypts.
 """
@@ -102,6 +102,24 @@ def login(exe, folder):
         same('messages', len(stored(folder)), 2)
 
 
+def others(exe, folder):
+    """swaks says STARTTLS, verifies the certificate, and logs in."""
+    with serve(exe, folder, '--user', f'{USER}:{PASSWORD}') as server:
+        words = ['swaks', '--server', f'127.0.0.1:{server.port}', '--ehlo', 'client.example', '--from', SENDER, '--to', RECIPIENT,
+                 '--tls', '--tls-verify', '--tls-ca-path', f'{folder}/one.pem', '--tls-sni', NAME]
+        login = ['--auth', 'PLAIN', '--auth-user', USER]
+        said = run([*words, *login, '--auth-password', PASSWORD, '--data', TEXT.replace('\r\n', '\\n')])
+        same('encryption', '=== TLS started with cipher' in said, True)
+        same('the protocol', re.findall(r' with (\w+) id ', stored(folder)[0]), ['ESMTPSA'])
+        try:
+            run([*words, *login, '--auth-password', 'wrong'])
+        except Failed as error:
+            same('the answer', '535 5.7.8' in str(error), True)
+        else:
+            raise Failed('a wrong password is let in')
+        same('messages', len(stored(folder)), 1)
+
+
 def plain(exe, folder):
     """Without a certificate, the server is what it was."""
     with serve(exe, folder, tls=False) as server:
@@ -112,4 +130,4 @@ def plain(exe, folder):
         same('the protocol', re.findall(r' with (\w+) id ', stored(folder)[0]), ['ESMTP'])
 
 
-CASES = (('mail, encrypted', encrypted), ('mail, with a password', login), ('mail, in clear', plain))
+CASES = (('mail, encrypted', encrypted), ('mail, with a password', login), ('mail of swaks', others), ('mail, in clear', plain))

@@ -31,6 +31,7 @@ from support.report import Report                                           # no
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
 import handshakes                                                           # noqa: E402
+import hostile                                                              # noqa: E402
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import protocols                                                            # noqa: E402
@@ -531,7 +532,7 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + addresses.CASES, ''), (UPGRADE, LATER + addresses.LATER, 'later-'),
+            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + hostile.CASES + addresses.CASES, ''), (UPGRADE, LATER + handshakes.LATER + addresses.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):

@@ -34,7 +34,11 @@ __attribute__((noinline)) static int upgrade_start_tls(nest_session *s) {
     if (nest__tls_ahead(s) < 0) {
         return -1;
     }
-    return nest__tls_begin(&s->c0) < 0 ? nest__cut_short(s, -ENOMEM) : upgrade_shake(s);
+    if (nest__tls_begin(&s->c0) < 0) {
+        return nest__cut_short(s, -ENOMEM);
+    }
+    nest__tls_in_turns(&s->c0);
+    return upgrade_shake(s);
 }
 
 int nest_start_tls(nest_session *s) {
