@@ -207,9 +207,9 @@ int nest_timeout_of(nest_session *, int handle, uint32_t ms);
 /* Closes a second connection. Queued output is still sent. */
 int nest_close_to(nest_session *, int handle, unsigned flags);
 /* Hands on what each of two connections sends to the other, until both have ended. One of them may
- * be NEST_CLIENT. The end of one direction is handed on as a half-close. At most outputBuffer is
- * queued in a direction. Waits at most `ms`, or the idle limit of the client if it is 0, while
- * nothing moves. Returns 0; or -1 and errno: ECONNRESET, ETIMEDOUT, … */
+ * be NEST_CLIENT. The end of one direction is handed on as a half-close, a reset of the client as a
+ * reset. At most outputBuffer is queued in a direction. Waits at most `ms`, or the idle limit of
+ * the client if it is 0, while nothing moves. Returns 0; or -1 and errno: ECONNRESET, … */
 int nest_relay(nest_session *, int a, int b, uint32_t ms);
 /* Waits, at most the idle limit of the client, until one of the connections has input, or has
  * ended. Returns its handle, from which the next read does not wait; or -1 and errno. */

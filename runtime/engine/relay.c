@@ -189,9 +189,12 @@ static int relay_brought(nest_session *s, const struct nest__member *member,
     if (member->got == -ENOMEM) {
         return nest__cut_short(s, -ENOMEM);
     }
-    if (member->got < 0) {
-        return side->further == NULL ? nest__cut_short(s, -ECONNRESET)
-                                     : nest__second_gone(s, side->further);
+    if (member->got < 0 && side->further != NULL) {
+        return nest__second_gone(s, side->further);
+    }
+    if (member->got < 0) { /* the other side must not take this for the end of all */
+        nest__chan_lost(s, other->chan, NEST__CHAN_CUT);
+        return nest__cut_short(s, -ECONNRESET);
     }
     if (member->got > 0) {
         side->pipe.copied += (uint64_t)member->got;

@@ -379,7 +379,7 @@ def relays_end(server, other, _):
         client.send(b'RELAY 20000\nx')
         expect(exactly(connection, 1) == b'x', 'nothing came')
         reset(client.socket)
-        expect(all_of(connection) in (None, b''), 'the other side was not closed')
+        expect(all_of(connection) is None, 'the other side took this for the end of all')
     with dialled(server, other) as (client, connection):
         ask(client, 'RELAY 200', 'ETIMEDOUT')
         ask(client, 'PING', 'pong')
@@ -445,10 +445,31 @@ def waits(server, other, _):
     with dialled(server, other) as (client, connection):
         ask(client, 'WAIT 20 9000', 'ready')
         ask(client, 'WAIT 900 100', 'ETIMEDOUT')
+        ask(client, 'ROOM 100', 'ETIMEDOUT 2 2')
         client.send(b'WAIT 900 30000\n')
         time.sleep(0.05)
         reset(client.socket)
         expect(all_of(connection) in (None, b''), 'the wait of a client that is gone goes on')
+
+
+def several(server, other, _):
+    """Of a name with two addresses, the second one is dialled when the first refuses, and when it does not answer"""
+    with Client(server) as client:
+        ask(client, f'DIAL several:{other.port} 9000', 'dialled')
+        other.take().close()
+    with contextlib.ExitStack() as stack:
+        silent = stack.enter_context(socket.socket())
+        silent.bind(('127.0.0.9', other.port))
+        silent.listen(0)
+        for _ in range(8):      # its queue is full: it answers nobody else
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(('127.0.0.9', other.port))
+        with Client(server) as client:
+            ask(client, f'DIAL several:{other.port} 15000', 'dialled')
+            connection = stack.enter_context(other.take())
+            client.send(b'SAY hello\n')
+            expect(exactly(connection, 6) == b'hello\n', 'it is another connection')
 
 
 def never(server, other, _):
@@ -475,4 +496,4 @@ def stops(server, other, _):
 
 
 ALL = (talks, refuses, names, stalls, resets, halves, stale, presses, scarce, leaves, ends, relays,
-       relays_halves, relays_hold, relays_end, any_of, accepts, waits, never, stops)
+       relays_halves, relays_hold, relays_end, any_of, accepts, waits, several, never, stops)
