@@ -73,7 +73,7 @@ static void *helpers_main(void *argument) {
         while (sem_wait(&helpers.wanted) == -1) { /* EINTR */
         }
         pthread_mutex_lock(&helpers.lock);
-        struct nest__job *job = nest__jobs_take();
+        struct nest__job *job = nest__jobs_take(NEST__JOBS_HELPERS);
         helpers.idle--;
         *helpers_queued -= job != NULL;
         pthread_mutex_unlock(&helpers.lock);
@@ -155,7 +155,7 @@ int nest__help(struct nest__job *job) {
     if (helpers.count == 0) {
         error = -EAGAIN;
     } else {
-        nest__jobs_add(job);
+        nest__jobs_add(NEST__JOBS_HELPERS, job);
         (*helpers_queued)++;
     }
     pthread_mutex_unlock(&helpers.lock);

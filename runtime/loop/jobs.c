@@ -1,25 +1,28 @@
-/* jobs.c: the jobs that wait for a helper thread: first in, first out.
+/* jobs.c: the jobs that wait for a thread: first in, first out.
  *
- * Called by helpers.c, or by poller/script_jobs.c. State: the list, of the process's one loop. Must
- * not know what a job does. */
+ * Called by helpers.c, poller/script_jobs.c and service/processors. State: the lists, of the
+ * process's one loop. Must not know what a job does. */
 #include "jobs.h"
 
-static struct { struct nest__job *first, **last; } jobs_waiting; /* scope: process */
+/* scope: process */
+static struct jobs_list { struct nest__job *first, **last; } jobs_waiting[NEST__JOBS_LISTS];
 
-void nest__jobs_add(struct nest__job *job) {
+void nest__jobs_add(enum nest__jobs which, struct nest__job *job) {
+    struct jobs_list *list = &jobs_waiting[which];
     job->next = NULL;
-    if (jobs_waiting.first == NULL) {
-        jobs_waiting.first = job;
+    if (list->first == NULL) {
+        list->first = job;
     } else {
-        *jobs_waiting.last = job;
+        *list->last = job;
     }
-    jobs_waiting.last = &job->next;
+    list->last = &job->next;
 }
 
-struct nest__job *nest__jobs_take(void) {
-    struct nest__job *job = jobs_waiting.first;
+struct nest__job *nest__jobs_take(enum nest__jobs which) {
+    struct jobs_list *list = &jobs_waiting[which];
+    struct nest__job *job = list->first;
     if (job != NULL) {
-        jobs_waiting.first = job->next;
+        list->first = job->next;
     }
     return job;
 }

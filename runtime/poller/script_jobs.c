@@ -20,7 +20,7 @@ static uint32_t jobs_busy, jobs_queued, jobs_ms;   /* how many have begun; how m
 static void jobs_start(void) {
     uint32_t helpers = nest__config.helpers > 0 ? nest__config.helpers : 1;
     struct nest__job *job;
-    while (jobs_busy < helpers && (job = nest__jobs_take()) != NULL) {
+    while (jobs_busy < helpers && (job = nest__jobs_take(NEST__JOBS_HELPERS)) != NULL) {
         jobs[jobs_busy++] = (struct jobs_entry){job, nest__after(script_now, jobs_ms)};
         jobs_queued--;
     }
@@ -43,7 +43,7 @@ int nest__help(struct nest__job *job) {
         jobs_busy + jobs_queued == sizeof jobs / sizeof jobs[0]) {
         return -EAGAIN;
     }
-    nest__jobs_add(job);
+    nest__jobs_add(NEST__JOBS_HELPERS, job);
     jobs_queued++;
     return 0;
 }

@@ -43,7 +43,8 @@ SPEC = r'''
 %option helpers 1
 %{
 #include <stdlib.h>
-static unsigned long served[4], blocks[4], before;
+#include <unistd.h>
+static _Atomic unsigned long served[4], blocks[4], before;
 %}
 ''' + HOLD + r'''
 NL "\n"
@@ -55,6 +56,7 @@ class = "class " [0-9]+ NL {
     else $reply("none\n");
 }
 work = "w" NL { served[class]++; for (volatile int i = 0; i < 200; i++) { } }
+long = "l" NL { served[class]++; usleep(300); }
 dot = "." NL { $reply("."); }
 block = "b" NL { int mine = class; $block { usleep(1000); blocks[mine]++; } }
 counts = "counts" NL {
@@ -64,6 +66,7 @@ hold = "hold " [a-z] NL { if (hold(*$2)) before = served[1] + served[2] + served
 line = "line" NL { $reply("?"); (void)$readLine(8); }
 waited = "waited" NL { $reply("%lu\n", served[1] + served[2] + served[3] - before); }
 '''
+THREADS = SPEC.replace('%option helpers 1', '%option helpers 1\n%option processors 2')
 # The clients of each listener say whose they are; the quota is that of the option.
 TWO = r'''
 %option eventServer 400
@@ -145,6 +148,11 @@ def flooded(server, message, which, least):
 def messages(server):
     """messages of clients that always have more to ask are served as the quotas say"""
     shares('messages', flooded(server, b'w\n', 0, 5000), QUOTAS)
+
+
+def threads(server):
+    """actions that wait for a thread of processors get one as the quotas say"""
+    shares('actions', flooded(server, b'l\n', 0, 200), QUOTAS)
 
 
 def helpers(server):
@@ -364,6 +372,12 @@ def run(report, models):
                     with Server([base]) as server:
                         case(server)
                 attempt(report, model, 'priority', case.__doc__, check)
+            pool = built(nest, model, THREADS, os.path.join(folder, f'threads-{model}'))
+            for case in (threads, messages, helpers, reload, alone, drained):
+                def check_threads(case=case, pool=pool):
+                    with Server([pool]) as server:
+                        case(server)
+                attempt(report, f'{model} processors', 'priority', case.__doc__, check_threads)
             two = built(nest, model, TWO, os.path.join(folder, f'two-{model}'))
             attempt(report, model, 'priority', listeners.__doc__, lambda two=two: listeners(two))
             attempt(report, model, 'priority', wrong.__doc__, lambda base=base: wrong(base))

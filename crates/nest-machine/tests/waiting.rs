@@ -341,7 +341,6 @@ fn options_of_time_and_place() {
         ("processors 2..", Code::E0602),
         ("threadServer 9\n%option processors 2", Code::E0604),
         ("processors 2\n%option actionTimeout 1s", Code::E0604),
-        ("processors 2\n%option priorities 2", Code::E0604),
         ("listenPriority 1", Code::E0220),
         ("priorities 2\n%option listenPriority 3", Code::E0222),
         ("priorities 2\n%option listenPriority 1/2", Code::E0222),

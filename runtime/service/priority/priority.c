@@ -149,10 +149,11 @@ bool nest__priority_soon(void) {
 }
 
 /* Several sessions may go on before the loop looks: those whose waits are over. The turn was given
- * to the class that the client had then. */
+ * to the class that the client had then. An action that comes home from a thread has no turn. */
 bool nest__priority_yield(const nest_session *s) {
     const struct nest__priority_entry *entry = nest__priority_entry(s);
-    return (nest__priority_soon() && entry->rank > 0) || entry->rank != entry->queued;
+    return NEST__PROCESSORS || (nest__priority_soon() && entry->rank > 0) ||
+           entry->rank != entry->queued;
 }
 
 int nest_priority(nest_session *s, long number) {

@@ -1,11 +1,13 @@
 /* pool.c: the threads on which actions run, and the jobs that wait for them.
  *
  * Called by processors.c and the loop. State: of the process's one loop: its threads, and the jobs
- * that wait for any of them, or for one. The loop hands jobs over in batches, before it sleeps. A
- * job that is done goes to the loop like one of a helper. There are as many threads as the option
- * says at least; further ones are made when jobs find no idle one, up to its maximum, and stay. */
+ * that wait for one of them; those that nobody has begun are in loop/jobs.c. The loop hands jobs
+ * over in batches, before it sleeps. A job that is done goes to the loop like one of a helper.
+ * There are as many threads as the option says at least; further ones are made when jobs find no
+ * idle one, up to its maximum, and stay. */
 #include "pool.h"
 #include "../../engine/engine.h" /* the size of a worker, nothing else */
+#include "../../loop/jobs.h"
 #include "../../platform/platform.h"
 
 #include <errno.h>
@@ -32,10 +34,9 @@ struct nest__processor {
 
 /* scope: process */
 static struct {
-    pthread_mutex_t lock; /* protects everything down to `ending` */
+    pthread_mutex_t lock; /* protects everything down to `ending`, and NEST__JOBS_PROCESSORS */
     pthread_cond_t wanted;
-    struct pool_list any; /* jobs that nobody has begun */
-    uint32_t waiting;     /* how many they are */
+    uint32_t waiting;     /* jobs that nobody has begun */
     uint32_t count, idle; /* threads; idle threads */
     bool ending;
     struct nest__processor *threads; /* `most` entries; NULL: none */
@@ -108,8 +109,8 @@ uint32_t nest__processors_most(void) {
 
 /* The caller holds the lock. New jobs and those that it has begun take turns. */
 static struct nest__job *pool_take(struct nest__processor *self) {
-    bool own = self->own.first != NULL && (!self->before || pool.any.first == NULL);
-    struct nest__job *job = pool_first(own ? &self->own : &pool.any);
+    bool own = self->own.first != NULL && (!self->before || pool.waiting == 0);
+    struct nest__job *job = own ? pool_first(&self->own) : nest__jobs_take(NEST__JOBS_PROCESSORS);
     self->before = own;
     pool.waiting -= job != NULL && !own;
     return job;
@@ -232,7 +233,7 @@ void nest__processors_flush(void) {
     while ((job = pool_first(&pool.batch)) != NULL) {
         struct nest__processor *owner = nest__processors_of(job);
         if (owner == NULL) {
-            pool_append(&pool.any, job);
+            nest__jobs_add(NEST__JOBS_PROCESSORS, job);
             pool.waiting++;
         } else {
             pool_append(&owner->own, job);

@@ -14,18 +14,6 @@ const OPTIONS: &[(&str, &str)] = &[
         "inetd may start a server for each connection, which has one action to run",
     ),
     (
-        "priorities",
-        "quotas divide the turns of a loop, and a thread has none",
-    ),
-    (
-        "quota",
-        "quotas divide the turns of a loop, and a thread has none",
-    ),
-    (
-        "listenPriority",
-        "quotas divide the turns of a loop, and a thread has none",
-    ),
-    (
         "actionTimeout",
         "it watches the loop, which no action of such a server delays",
     ),
