@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a command costs examples/memcached, beside Debian's memcached with one thread and with two: processor time of
-the server for a command, and commands a second.
+"""What a command costs examples/memcached, beside Debian's memcached with one thread and with two, and beside a bare loop
+that stores nothing: processor time of the server for a command, and commands a second.
 
 usage: caching.py [--rounds N] [--seconds N] [--clients N] [--sets PERCENT] [--depth N]
 
@@ -36,6 +36,15 @@ def reference(threads):
     return load
 
 
+def bare(exe):
+    """The same of cache/floor.c."""
+    def load(gets):
+        port = free()
+        with serving([exe, str(port)], port) as pid:
+            return gets(port, pid)
+    return load
+
+
 def ours(exe, loops):
     """The same of the example."""
     def load(gets):
@@ -52,7 +61,8 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='nest-caching-') as folder:
         client = f'{folder}/gets'
-        run(['cc', '-O2', '-std=c17', f'{HERE}/cache/gets.c', '-o', client])
+        for exe in ('gets', 'floor'):
+            run(['cc', '-O2', '-std=c17', f'{HERE}/cache/{exe}.c', '-o', f'{folder}/{exe}'])
 
         def gets(port, pid):
             before, begun = spent(pid), time.monotonic()
@@ -63,7 +73,7 @@ def main():
                 raise Failed(done.stderr)
             count = int(done.stdout)
             return count / (time.monotonic() - begun), (spent(pid) - before) / count * 1e6
-        servers = {'memcached -t 1': reference(1), 'memcached -t 2': reference(2)}
+        servers = {'memcached -t 1': reference(1), 'memcached -t 2': reference(2), 'bare loop': bare(f'{folder}/floor')}
         for model in ('event', 'uring'):
             if model in SOCKET_MODELS:
                 exe = f'{folder}/memcached-{model}'

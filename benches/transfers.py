@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What transfers cost an FTP server: examples/ftp beside vsftpd and pure-ftpd.
+"""What transfers cost an FTP server: examples/ftp beside vsftpd, ProFTPD and pure-ftpd.
 
 usage: transfers.py [--rounds N] [--large SIZE] [--small N] [--record FILE] [MODEL ...]
 
@@ -13,7 +13,10 @@ Must not know: how a server transfers.
 """
 
 import argparse
+import glob
+import grp
 import os
+import pwd
 import re
 import shutil
 import socket
@@ -143,6 +146,11 @@ class Site:
         return self.at(name)
 
 
+def hashed(password):
+    """As crypt(3) does."""
+    return subprocess.run(['openssl', 'passwd', '-6', password], capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+
 class Nest(Site):
     """examples/ftp in a model."""
 
@@ -154,8 +162,7 @@ class Nest(Site):
                               env={**os.environ, 'CFLAGS': '-O2'}, capture_output=True, text=True, timeout=600, check=False)
         if done.returncode != 0:
             raise Failed(done.stderr)
-        secret = subprocess.run(['openssl', 'passwd', '-6', self.password], capture_output=True, text=True, timeout=60, check=True)
-        self.users = self.write('users', f'{self.user}:{secret.stdout.strip()}:home\n')
+        self.users = self.write('users', f'{self.user}:{hashed(self.password)}:home\n')
 
     def words(self, port):
         """Its command."""
@@ -213,6 +220,43 @@ class Pure(Site):
                 '-g', self.at('pid')]
 
 
+class Pro(Site):
+    """ProFTPD with a virtual user."""
+
+    name = 'ProFTPD'
+
+    def __init__(self, base, peers):
+        super().__init__(base)
+        self.exe = peers.program('proftpd', 'proftpd-core', 'libhiredis0.14')
+        owner = pwd.getpwnam(OWNER)
+        self.users = self.write('users', f'{self.user}:{hashed(self.password)}:{owner.pw_uid}:{owner.pw_gid}::{self.home}:/bin/sh\n')
+        os.chmod(self.users, 0o600)
+
+    def words(self, port):
+        """Its command. Of a package that was unpacked, the libraries are beside it."""
+        libraries = glob.glob(os.path.join(os.path.dirname(self.exe), '..', 'lib', '*-linux-gnu'))
+        return ['env', f'LD_LIBRARY_PATH={":".join(libraries)}', self.exe, '-n', '-c', self.write('conf', f'''ServerType standalone
+ServerName bench
+DefaultAddress 127.0.0.1
+Port {port}
+User {OWNER}
+Group {grp.getgrgid(pwd.getpwnam(OWNER).pw_gid).gr_name}
+UseReverseDNS off
+RequireValidShell off
+AuthUserFile {self.users}
+AuthOrder mod_auth_file.c
+DefaultRoot ~
+AllowOverwrite on
+WtmpLog off
+TransferLog none
+SystemLog none
+PidFile {self.at('pid')}
+ScoreboardFile none
+DelayEngine off
+UseSendfile on
+''')]
+
+
 def perform(client, task, sizes):
     """One task."""
     large, count = sizes
@@ -259,7 +303,7 @@ def measure(machine, site, sizes):
 
 
 def table(found, sizes):
-    """Lines of Markdown. Ratios are to the cheapest peer, round by round, with the least and the most."""
+    """Lines of Markdown. Ratios are to each peer, round by round, with the least and the most."""
     lines = ['| processor time | ' + ' | '.join(TASKS) + ' |', '|---|' + '---:|' * len(TASKS)]
     units = {'large': (1e3 / (sizes[0] / 1e6), 'ms a MB'), 'small': (1e6 / sizes[1], 'µs a file')}
     for name, rounds in found.items():
@@ -267,12 +311,10 @@ def table(found, sizes):
         for task in TASKS:
             scale, unit = units[task.split()[1]]
             text = f'{statistics.median(r[task][0] for r in rounds) * scale:.3g} {unit}'
-            peers = {peer: statistics.median(r[task][0] for r in others) for peer, others in found.items()
-                     if not peer.startswith('nest')}
-            if name.startswith('nest') and peers:
-                best = min(peers, key=peers.get)
-                ratios = [mine[task][0] / theirs[task][0] for mine, theirs in zip(rounds, found[best])]
-                text += f', {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) of {best}'
+            for peer, others in found.items() if name.startswith('nest') else ():
+                if not peer.startswith('nest'):
+                    ratios = [mine[task][0] / theirs[task][0] for mine, theirs in zip(rounds, others)]
+                    text += f', {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) of {peer}'
             cells.append(text)
         lines.append(f'| {name} | ' + ' | '.join(cells) + ' |')
     return lines
@@ -303,7 +345,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix='nest-transfers-', dir='/dev/shm') as base:
             peers = Peers(os.path.join(base, 'peers'))
             os.makedirs(peers.folder)
-            sites = [Vsftpd(base, peers), Pure(base, peers)] + [Nest(base, args.nest, model) for model in args.models]
+            sites = [Vsftpd(base, peers), Pro(base, peers), Pure(base, peers)] + [Nest(base, args.nest, model) for model in args.models]
             found = {site.name: [] for site in sites}
             for number in range(args.rounds):
                 for site in sites:
