@@ -10,6 +10,7 @@
  * bytes. Bytes of the protocol itself (handshake, alerts) belong to no queue. Where the socket has
  * no room for them, they wait in the record, and each later operation tries first to send them. */
 #include "tls.h"
+#include "../platform/platform.h"
 #include "../service/tls/tls.h"
 #include "channel.h"
 #include "deep.h"

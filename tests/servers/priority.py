@@ -85,6 +85,7 @@ hold = "hold " [a-z] NL { hold(*$2); }
 order = "order" NL { $replyBytes(order, begun); $reply("\n"); }
 '''
 QUOTAS, TIME, WITHIN = (6, 3, 1), 60, 0.10
+CROWD = 30      # clients of each class: more than are on their way to a thread and back
 FLOODS, EACH, MOST = 20, 200, 128       # clients of class 3, messages of each; what a request may wait for
 
 
@@ -120,11 +121,11 @@ def counts(client):
     return found[:3], found[3:]
 
 
-def flooded(server, message, which, least):
+def flooded(server, message, which, least, clients=4):
     """The shares while all classes always have something to do, until the smallest has so many."""
     with contextlib.ExitStack() as stack:
         asks = stack.enter_context(in_class(server, 1))
-        links = [stack.enter_context(in_class(server, number)) for number in (1, 2, 3) for _ in range(4)]
+        links = [stack.enter_context(in_class(server, number)) for number in (1, 2, 3) for _ in range(clients)]
         data = message * 20000
         for link in links:
             link.socket.setblocking(False)
@@ -152,7 +153,13 @@ def messages(server):
 
 def threads(server):
     """actions that wait for a thread of processors get one as the quotas say"""
-    shares('actions', flooded(server, b'l\n', 0, 200), QUOTAS)
+    shares('actions', flooded(server, b'l\n', 0, 200, CROWD), QUOTAS)
+
+
+def threads_reload(server):
+    """HUP changes the quotas of threads"""
+    configured(server, 'quota 1/1/2\n', 'quota 1/1/2 (was')
+    shares('actions', flooded(server, b'l\n', 0, 500, CROWD), (1, 1, 2))
 
 
 def helpers(server):
@@ -162,17 +169,21 @@ def helpers(server):
 
 def reload(server):
     """HUP changes the quotas, and keeps the old ones if the new ones are none"""
-    path = os.path.join(server.folder.name, 'config.nest')
     for text, said in (('quota 1/1/2\n', 'quota 1/1/2 (was'), ('quota 1/2\n', 'is no quota of each of the 3 classes')):
-        with open(path, 'w', encoding='ascii') as file:
-            file.write(text)
-        server.process.send_signal(signal.SIGHUP)
-        end = time.monotonic() + TIME
-        while said not in server.said():
-            if time.monotonic() > end:
-                raise Failed(f'nothing said of {text}: {server.said()}')
-            time.sleep(0.02)
+        configured(server, text, said)
         shares('messages', flooded(server, b'w\n', 0, 5000), (1, 1, 2))
+
+
+def configured(server, text, said):
+    """Changes its configuration, and waits for what it says."""
+    with open(os.path.join(server.folder.name, 'config.nest'), 'w', encoding='ascii') as file:
+        file.write(text)
+    server.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + TIME
+    while said not in server.said():
+        if time.monotonic() > end:
+            raise Failed(f'nothing said of {text}: {server.said()}')
+        time.sleep(0.02)
 
 
 def alone(server):
@@ -373,7 +384,7 @@ def run(report, models):
                         case(server)
                 attempt(report, model, 'priority', case.__doc__, check)
             pool = built(nest, model, THREADS, os.path.join(folder, f'threads-{model}'))
-            for case in (threads, messages, helpers, reload, alone, drained):
+            for case in (threads, threads_reload, none):
                 def check_threads(case=case, pool=pool):
                     with Server([pool]) as server:
                         case(server)
