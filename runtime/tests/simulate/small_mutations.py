@@ -19,9 +19,9 @@ MUTATIONS = [
      "    entry->rank = entry->rank > 1 ? (uint8_t)(number - 1) : entry->rank;\n", "classes"),
     ("quota-as-it-was", "service/priority/priority.c", "    if (text == priority.text) {\n",
      "    if (priority.text != NULL) {\n", "classes"),
-    ("turn-goes-on", "service/priority/priority.c", " || entry->rank != entry->queued;", ";", "classes"),
+    ("turn-goes-on", "service/priority/priority.c", " ||\n           entry->rank != entry->queued;", ";", "classes"),
     ("work-costs-nothing", "loop/jobs_classes.c",
-     "    nest__classes_charge(&jobs_waiting.classes, rank, 1);\n", "", "classes"),
+     "    nest__classes_charge(&lists->classes, rank, 1);\n", "", "classes"),
     # -- overload
     ("high-too-late", "service/overload/overload.c",
      "lengths[queue] >= (overload.over ? low + 1 : high)", "lengths[queue] > (overload.over ? low : high)",
