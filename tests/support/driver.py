@@ -5,9 +5,9 @@ what is built, and what is checked.
 """
 
 import os
-from .nest import QUICK, Failed, run
+from .nest import Failed, run
 
-FLAGS = {'': QUICK, 'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
+FLAGS = {'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
          'tsan': '-O1 -g -fsanitize=thread'}
 FLAGS['processors'] = FLAGS['tsan']
 SANITIZED = {'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}     # the environment of such servers
@@ -32,7 +32,7 @@ def built(nest, spec, form, folder):
             spec = exe + '.nest'
             with open(spec, 'w', encoding='utf-8') as file:
                 file.write('%option processors 2\n' + text)
-        run([nest, 'build', '--model', model, spec, '-o', exe], CFLAGS=FLAGS[how])
+        run([nest, 'build', '--model', model, spec, '-o', exe], **({'CFLAGS': FLAGS[how]} if how else {}))
     return exe
 
 
