@@ -232,7 +232,7 @@ def behind(server, drops):
 
 
 def thousand(nest, model, folder):
-    """A thousand people in one room of the chat hear each other."""
+    """A thousand people in one room of the chat hear each other, and see who is there."""
     exe = os.path.join(folder, f'chat-{model}')
     run([nest, 'build', '--model', model, os.path.join(ROOT, 'examples', 'chat', 'chat.nest'), '-o', exe])
 
@@ -265,6 +265,8 @@ def thousand(nest, model, folder):
             wanted = {b'<p%d> Hello from %d.\n' % (n, n) for n in (0, 500, 999) if n != number}
             while wanted:
                 wanted.discard(line(client))
+        people[0].send(b'/who\n')
+        assert set(line(people[0]).split()[2:]) == {b'p%d' % number for number in range(1000)}
         for client in people:
             client.socket.close()
         if server.stop() != 0:

@@ -21,7 +21,7 @@ def _value(draw):
     if kind < 6:
         # To memcached, a blank and no number is 0 to count from.
         return bytes(draw.choice(b'xyz \r\n\0\xff') for _ in range(draw.randrange(40))).lstrip(b' \r\n')
-    return draw.choice([b' 12', b'12  ', b'-1', b'1a', b'', b'y' * draw.randrange(1020, 1030),
+    return draw.choice([b' 12', b'12  ', b'-1', b'+7', b'-0', b'1a', b'', b'y' * draw.randrange(1020, 1030),
                         b'z' * draw.randrange(1500)])      # memcached ends a connection with a line of 2048
 
 
@@ -53,7 +53,8 @@ def one(draw):
         words = [draw.choice(['gat', 'gats']), draw.choice(TIMES), *some]
     elif kind < 15:
         words = [draw.choice(['incr', 'decr']), key,
-                 draw.choice(['1', '9', '100', '18446744073709551615', '18446744073709551616', '-1', 'z'])]
+                 draw.choice(['1', '9', '100', '18446744073709551615', '18446744073709551616', '-1', '-0',
+                              '+3', 'z'])]
     elif kind < 16:
         words = ['touch', key, draw.choice(TIMES)]
     elif kind < 18:

@@ -17,6 +17,15 @@ use nest_syntax::ast::CText;
 use std::ops::Range;
 use tree_sitter::Parser;
 
+/// Functions of the C library that jump or end the thread, so that nobody would release the lock.
+const JUMPS: [&str; 5] = [
+    "longjmp",
+    "_longjmp",
+    "siglongjmp",
+    "pthread_exit",
+    "thrd_exit",
+];
+
 /// The locks of an action.
 pub fn of(uses: &[Use]) -> Blocks {
     Blocks::new(uses, |what| match what {
@@ -64,14 +73,18 @@ pub fn check(
         }
     }
     let stopped = stopped(cx.parser, locks, tokens, plain);
-    for token in tokens {
+    for (i, token) in tokens.iter().enumerate() {
         let Some(lock) = locks.around(token.at.start) else {
             continue;
         };
         let word = &text.text[token.at.clone()];
+        let called = tokens
+            .get(i + 1)
+            .is_some_and(|next| next.kind == Kind::Punct(b'('));
         let leaves = token.kind == Kind::Name
             && match word {
                 "goto" => true,
+                _ if called && JUMPS.contains(&word) => true,
                 "break" | "continue" => !stopped.inside.contains(&token.at.start),
                 _ => stopped.labels.contains(&token.at.start),
             };
