@@ -13,6 +13,8 @@ pub struct Context<'a> {
     pub states: &'a [String],
     /// Per-connection variables.
     pub variables: &'a Names,
+    /// Those of them, by number, that are arrays.
+    pub arrays: &'a BTreeSet<usize>,
     /// Variables of `%shared`; none if there is no `%shared`.
     pub shared: Option<&'a Names>,
     /// How many classes of clients there are; 0: clients have none.

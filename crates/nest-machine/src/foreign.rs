@@ -32,8 +32,9 @@ enum Leads {
     Unknown,
 }
 
-/// The values that are private and stored where all connections see them, in order.
-pub fn stored(body: &Body, uses: &[Use]) -> Vec<Range<usize>> {
+/// The values that are private and stored where all connections see them, in order. `arrays`: of the
+/// connection's variables.
+pub fn stored(body: &Body, uses: &[Use], arrays: &BTreeSet<usize>) -> Vec<Range<usize>> {
     let Some(tree) = &body.tree else {
         return Vec::new();
     };
@@ -48,6 +49,7 @@ pub fn stored(body: &Body, uses: &[Use]) -> Vec<Range<usize>> {
     let mut walk = Walk {
         text: &body.text,
         uses: uses.iter().map(|u| (u.at.start, &u.what)).collect(),
+        own: arrays,
         arrays: BTreeSet::new(),
         locals: BTreeMap::new(),
     };
@@ -83,6 +85,8 @@ fn assigned(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
 struct Walk<'a> {
     text: &'a str,
     uses: BTreeMap<usize, &'a What>,
+    /// The connection's variables that are arrays.
+    own: &'a BTreeSet<usize>,
     /// Local arrays.
     arrays: BTreeSet<String>,
     /// Other local variables, and where their values lead; none: they have no value yet.
@@ -160,6 +164,8 @@ impl Walk<'_> {
             "cast_expression" => field("value").map_or(Leads::Unknown, |n| self.leads(n)),
             "assignment_expression" => field("right").map_or(Leads::Unknown, |n| self.leads(n)),
             "conditional_expression" => match (field("consequence"), field("alternative")) {
+                (Some(yes), Some(no)) if self.none(yes) => self.leads(no),
+                (Some(yes), Some(no)) if self.none(no) => self.leads(yes),
                 (Some(yes), Some(no)) => both(self.leads(yes), self.leads(no)),
                 _ => Leads::Unknown,
             },
@@ -179,6 +185,7 @@ impl Walk<'_> {
                 Some(What::Part(_)) => Leads::Private,
                 Some(What::Directive { directive, .. }) if directive.does.private => Leads::Private,
                 Some(What::Shared(_)) => Leads::Shared,
+                Some(What::Variable(i)) if self.own.contains(i) => Leads::Private,
                 Some(_) => Leads::Unknown,
                 None if self.arrays.contains(self.word(node)) => Leads::Private,
                 None => {
@@ -188,6 +195,11 @@ impl Walk<'_> {
             },
             _ => Leads::Unknown,
         }
+    }
+
+    /// It is the null pointer.
+    fn none(&self, node: Node<'_>) -> bool {
+        matches!(self.word(node), "NULL" | "0")
     }
 
     fn operator(&self, node: Node<'_>) -> &str {

@@ -129,7 +129,7 @@ fn only_inside(cx: &mut Context<'_>, text: &CText, locks: &Blocks, tokens: &[Tok
 
 /// Says E0806.
 pub fn foreign(cx: &mut Context<'_>, text: &CText, body: &Body, uses: &[Use]) {
-    for at in foreign::stored(body, uses) {
+    for at in foreign::stored(body, uses, cx.arrays) {
         let word = &text.text[at.clone()];
         let what = format!("`{word}` is stored in %shared, but leads to memory of one process");
         let help = "copy the bytes into a shared array, or into memory of $alloc";

@@ -244,6 +244,19 @@ pub struct Locals {
     pub macros: Vec<MacroFix>,
 }
 
+impl Locals {
+    /// The variables, by number, that are arrays.
+    pub fn arrays(&self) -> BTreeSet<usize> {
+        let is = |v: &Variable| {
+            v.declarator.text[v.hole.end..]
+                .trim_start()
+                .starts_with('[')
+        };
+        let numbered = self.variables.iter().enumerate();
+        numbered.filter(|(_, v)| is(v)).map(|(i, _)| i).collect()
+    }
+}
+
 /// A C declaration of per-connection variables. If it declares none, all of it is in `specifiers`.
 #[derive(Clone, Debug)]
 pub struct Group {

@@ -112,10 +112,12 @@ pub fn resolve(
         caseless: settings.caseless,
         backtracking: settings.features.contains(Feature::Backtracking),
     };
+    let arrays = locals.arrays();
     let mut cx = Context {
         sources,
         states: &states,
         variables: &variables,
+        arrays: &arrays,
         shared: names.as_ref(),
         classes: settings.classes,
         inside: &inside,
