@@ -34,6 +34,7 @@ import handshakes                                                           # no
 import hostile                                                              # noqa: E402
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
+import memory as short                                                      # noqa: E402
 import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
@@ -97,9 +98,9 @@ class Case:
         """The option's value."""
         return 'tls=' + ' '.join(f'{self.folder}/{name}.pem {self.folder}/{name}.key' for name in names)
 
-    def server(self, *options, names=('one',)):
-        """A running one."""
-        return Server([self.exe], options=(self.tls(*names), f'fileRoot={self.folder}', *options))
+    def server(self, *options, names=('one',), **more):
+        """A running one; `more`: its environment."""
+        return Server([self.exe], options=(self.tls(*names), f'fileRoot={self.folder}', *options), **more)
 
     def link(self, server, version=None, **more):
         """A client after its handshake."""
@@ -532,7 +533,8 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + hostile.CASES + addresses.CASES, ''), (UPGRADE, LATER + handshakes.LATER + addresses.LATER, 'later-'),
+            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + hostile.CASES + addresses.CASES + short.CASES, ''),
+                                      (UPGRADE, LATER + handshakes.LATER + addresses.LATER + short.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):
