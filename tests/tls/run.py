@@ -35,8 +35,10 @@ import hostile                                                              # no
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import memory as short                                                      # noqa: E402
+import private                                                              # noqa: E402
 import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
+from private import shared_memory, ticket_key                               # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
 SPEC = r'''
@@ -257,26 +259,6 @@ int clock_gettime(clockid_t id, struct timespec *to) {
     return result;
 }
 '''
-
-
-def ticket_key(kept):
-    """The name of the key that has made the ticket of a session: its first bytes (RFC 5077, 4)."""
-    text = subprocess.run(['openssl', 'sess_id', '-in', kept, '-noout', '-text'], stdout=subprocess.PIPE,
-                          check=True, timeout=WAIT).stdout.decode()
-    return bytes.fromhex(re.search(r'0000 - ([0-9a-f -]{47})', text)[1].replace('-', ' '))
-
-
-def shared_memory(pid):
-    """What a process shares with others."""
-    parts = []
-    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb') as memory:
-        for row in maps:
-            place, rights = row.split()[:2]
-            first, end = (int(text, 16) for text in place.split('-'))
-            if rights.startswith('r') and rights.endswith('s'):
-                memory.seek(first)
-                parts.append(memory.read(end - first))
-    return b''.join(parts)
 
 
 def rotated(case):
@@ -545,6 +527,7 @@ def main():
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
+            attempt(report, model, 'tls', 'secrets in what is written', lambda m=model: private.secrets(nest, m, folder))
             for name, case in mail.CASES + addresses.MAIL:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
             exe = protocols.build(nest, model, folder)
