@@ -138,6 +138,7 @@ services! {
     tls TLS, [Check, Start, Serve, Mind, Renewed, Need] {
         "tls.h" With(Feature::Tls);
         "words.c" With(Feature::Tls);
+        "pair.c" TLS;
         "tickets.c" TLS;
         "tls.c" TLS;
         "always.c" Both(&TLS, &Without(Feature::StartTls));

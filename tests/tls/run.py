@@ -26,10 +26,11 @@ sys.path.insert(0, os.path.dirname(HERE))
 from support import sample                                                  # noqa: E402
 from support.cases import attempt, built                                    # noqa: E402
 from support.expect import WAIT, same, until                                # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run                # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
+import files                                                                # noqa: E402
 import handshakes                                                           # noqa: E402
 import hostile                                                              # noqa: E402
 import limits                                                               # noqa: E402
@@ -456,49 +457,11 @@ def memory(case):
         case.note(f'a waiting encrypted connection takes {each:.0f} bytes')
 
 
-# -- files
-
-
-def files(case):
-    """What cannot be used is said before anything listens, with its name."""
-    folder = case.folder
-    with open(f'{folder}/text.pem', 'w', encoding='ascii') as out:
-        out.write('no certificate\n')
-    if not os.path.exists(f'{folder}/pipe'):
-        os.mkfifo(f'{folder}/pipe')
-    subprocess.run(['openssl', 'rsa', '-aes128', '-passout', 'pass:word', '-in', f'{folder}/one.key',
-                    '-out', f'{folder}/locked.key'], check=True, stderr=subprocess.DEVNULL, timeout=WAIT)
-    for value, wanted in (
-            ('missing.pem one.key', 'tls: cannot read missing.pem: No such file or directory'),
-            ('one.pem missing.key', 'tls: cannot read missing.key: No such file or directory'),
-            ('text.pem one.key', 'text.pem does not begin with a certificate in PEM format'),
-            ('one.pem text.pem', 'text.pem contains no private key in PEM format'),
-            ('one.pem two.key', 'the key in two.key does not belong to the certificate in one.pem'),
-            ('one.pem locked.key', 'the key in locked.key is encrypted'),
-            ('pipe one.key', 'tls: cannot read pipe: it is not a file'),
-            ('one.pem pipe', 'tls: cannot read pipe: it is not a file'),
-            ('one.pem', "'one.pem' is not none, nor the file of a certificate"),
-            ('one.pem one.key one.pem', 'is not none, nor the file of a certificate')):
-        for more in ([], ['--check-config']):
-            done = subprocess.run([case.exe, '--set', 'listen=127.0.0.1:0', '--set', f'tls={value}', *more],
-                                  cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT, check=False)
-            said = done.stderr.decode(errors='replace')
-            if done.returncode == 0 or wanted not in said or b'listening' in done.stdout:
-                raise Failed(f'{value}: status {done.returncode}\n{said}')
-    with case.server(names=('old',)) as server:
-        if 'old.pem has expired on' not in server.said():
-            raise Failed(f'an old certificate: {server.said()}')
-    with case.server('tls=none') as server, socket.create_connection(('127.0.0.1', server.port)) as link:
-        link.settimeout(WAIT)
-        same('without encryption', link.recv(8), b'Hello.\r\n')
-
-
 CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('resumption', resumed),
-    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory), ('files', files),
+    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 
@@ -515,7 +478,7 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + hostile.CASES + addresses.CASES + short.CASES, ''),
+            for text, cases, kind in ((SPEC, CASES + files.CASES + handshakes.CASES + hostile.CASES + addresses.CASES + short.CASES, ''),
                                       (UPGRADE, LATER + handshakes.LATER + addresses.LATER + short.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),

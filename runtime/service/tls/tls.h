@@ -28,8 +28,13 @@ struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the
 /* 0; -1 and EALREADY or ENOTSUP: no handshake may begin; -1: the session ends after the action. */
 int nest__tls_ahead(nest_session *);
 
-/* -- tickets.c */
+/* -- pair.c */
 struct ssl_ctx_st;
+/* Reads the two files. False after a message, which ends with `then`. */
+bool nest__pair_read(struct ssl_ctx_st *, const char *certificate, const char *key,
+                     const char *then);
+
+/* -- tickets.c */
 int nest__tickets_make(void);  /* before workers exist; 0 or -errno */
 void nest__tickets_seal(void); /* this process makes no keys */
 void nest__tickets_of(struct ssl_ctx_st *);
