@@ -36,6 +36,7 @@ import hostile                                                              # no
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import memory as short                                                      # noqa: E402
+import plain                                                                # noqa: E402
 import private                                                              # noqa: E402
 import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
@@ -490,6 +491,7 @@ def main():
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
+            attempt(report, model, 'tls', 'a server without it', lambda m=model: plain.absent(nest, m, folder))
             attempt(report, model, 'tls', 'secrets in what is written', lambda m=model: private.secrets(nest, m, folder))
             for name, case in mail.CASES + addresses.MAIL:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
