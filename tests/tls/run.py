@@ -36,6 +36,7 @@ import hostile                                                              # no
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
 import memory as short                                                      # noqa: E402
+import places                                                               # noqa: E402
 import plain                                                                # noqa: E402
 import private                                                              # noqa: E402
 import protocols                                                            # noqa: E402
@@ -482,6 +483,7 @@ def main():
             for text, cases, kind in ((SPEC, CASES + files.CASES + handshakes.CASES + hostile.CASES + addresses.CASES + short.CASES, ''),
                                       (UPGRADE, LATER + handshakes.LATER + addresses.LATER + short.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
+                                      (places.SPEC, places.CASES, 'places-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))

@@ -235,6 +235,11 @@ bool nest__tls_offered(void) {
     return tls_text() != NULL;
 }
 
+bool nest__tls_admits(nest_session *s) {
+    int admission = nest__on_shaking(s);
+    return admission == NEST__ADMITTED || (nest__has_overload && admission == NEST__TURNED_AWAY);
+}
+
 uint32_t nest__tls_limit(void) {
     uint32_t limit = nest__config.read_timeout;
     return limit == 0 ? TLS_LIMIT_MS : limit;
