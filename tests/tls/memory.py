@@ -16,7 +16,6 @@ from support.memory import Memory
 from links import context
 
 STEP = 37       # of so many allocations of a handshake, one fails, unless all are to be tried
-SIGNATURES = 32     # which OpenSSL makes with one value for blinding
 
 
 def descriptors(server):
@@ -74,19 +73,10 @@ def runs_out(case, met, attempt):
         case.note(f'handshakes of {count} allocations, each of which, or of a sample, failed')
 
 
-def linked(case, server):
-    """A client after its handshake. If memory runs out between two steps of blinding, the next signatures of OpenSSL 3.0 with this
-    key of RSA are wrong, until it blinds anew."""
-    for _ in range(SIGNATURES):
-        with contextlib.suppress(ssl.SSLError):
-            return case.link(server)
-    return case.link(server)
-
-
 @contextlib.contextmanager
 def encrypted(case, server):
     """A client after its handshake."""
-    with linked(case, server) as link:
+    with case.link(server) as link:
         link.expect(b'Hello.\r\n')
 
         def asks():

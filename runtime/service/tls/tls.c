@@ -47,6 +47,7 @@ static struct {
     pthread_mutex_t lock; /* threads begin connections, and one of them replaces the pairs */
     SSL_CTX *first;       /* NULL: connections are not encrypted */
     int index;            /* of the pairs in the first one */
+    bool short_of_memory; /* since these keys were first used; see nest__tls_short */
 } tls_now = {.lock = PTHREAD_MUTEX_INITIALIZER, .index = -1};
 
 /* scope: process; used by the thread that reads pairs. Ends a message about what cannot be used. */
@@ -62,7 +63,9 @@ static int tls_named(SSL *ssl, int *alert, void *arg) {
     for (unsigned i = 0; name != NULL && i < pairs->n; i++) {
         X509 *own = SSL_CTX_get0_certificate(pairs->all[i]);
         if (X509_check_host(own, name, strlen(name), 0, NULL) == 1) {
+            pthread_mutex_lock(&tls_now.lock); /* its key may be renewed */
             (void)SSL_set_SSL_CTX(ssl, pairs->all[i]);
+            pthread_mutex_unlock(&tls_now.lock);
             return SSL_TLSEXT_ERR_OK;
         }
     }
@@ -182,6 +185,7 @@ static bool tls_use(void) {
     pthread_mutex_lock(&tls_now.lock);
     SSL_CTX *before = tls_now.first;
     tls_now.first = fresh;
+    tls_now.short_of_memory = false;
     pthread_mutex_unlock(&tls_now.lock);
     SSL_CTX_free(before);
     return true;
@@ -245,9 +249,35 @@ uint32_t nest__tls_limit(void) {
     return limit == 0 ? TLS_LIMIT_MS : limit;
 }
 
-SSL *nest__tls_new(void) {
+void nest__tls_short(void) {
     pthread_mutex_lock(&tls_now.lock);
-    SSL *ssl = tls_now.first == NULL ? NULL : SSL_new(tls_now.first);
+    tls_now.short_of_memory = true;
+    pthread_mutex_unlock(&tls_now.lock);
+}
+
+/* Copies of keys take their places. False: there is still no memory. */
+static bool tls_copy_keys(SSL_CTX *first) {
+    const struct tls_pairs *pairs = SSL_CTX_get_ex_data(first, tls_now.index);
+    for (unsigned i = 0; i < pairs->n; i++) {
+        EVP_PKEY *copy = EVP_PKEY_dup(SSL_CTX_get0_privatekey(pairs->all[i]));
+        bool used = copy != NULL && SSL_CTX_use_PrivateKey(pairs->all[i], copy) == 1;
+        EVP_PKEY_free(copy);
+        if (!used) {
+            return false;
+        }
+    }
+    return true;
+}
+
+SSL *nest__tls_new(void) {
+    SSL *ssl = NULL;
+    pthread_mutex_lock(&tls_now.lock);
+    if (tls_now.short_of_memory && tls_now.first != NULL) {
+        tls_now.short_of_memory = !tls_copy_keys(tls_now.first);
+    }
+    if (tls_now.first != NULL && !tls_now.short_of_memory) {
+        ssl = SSL_new(tls_now.first);
+    }
     pthread_mutex_unlock(&tls_now.lock);
     return ssl;
 }
