@@ -69,6 +69,9 @@ pub enum Point {
     Common,
     /// Descriptors that a client needs besides its connection, for the budget.
     Descriptors,
+    /// A handshake of TLS is about to begin, before there is a session: an `enum nest__admission`. The
+    /// session's slot is released in any case.
+    Shaking,
     /// A handshake of TLS is complete, and may have resumed a session; or its connection ends without
     /// it. Called by a worker, perhaps before there is a session.
     Shaken,
@@ -310,6 +313,16 @@ pub const POINTS: &[Row] = &[
         "bool most",
         "most",
     ),
+    Row {
+        called: TLS,
+        ..row(
+            Point::Shaking,
+            "shaking",
+            Joined::Error,
+            "nest_session *s",
+            "s",
+        )
+    },
     Row {
         called: TLS,
         ..row(

@@ -138,6 +138,7 @@ services! {
     tls TLS, [Check, Start, Serve, Mind, Renewed, Need] {
         "tls.h" With(Feature::Tls);
         "words.c" With(Feature::Tls);
+        "pair.c" TLS;
         "tickets.c" TLS;
         "tls.c" TLS;
         "always.c" Both(&TLS, &Without(Feature::StartTls));
@@ -271,10 +272,11 @@ services! {
         "priority.h" PRIORITIES;
         "priority.c" PRIORITIES;
     }
-    per_address With(Feature::PerAddress), [Start, Serve, Reaped, Admit, Release, Need] {
+    per_address With(Feature::PerAddress), [Start, Serve, Reaped, Shaking, Admit, Release, Need] {
         "per_address.h" With(Feature::PerAddress);
         "networks.c" With(Feature::PerAddress);
         "per_address.c" With(Feature::PerAddress);
+        "shaking.c" Both(&TLS, &With(Feature::PerAddress));
         "deaths.c" Both(&Sockets, &With(Feature::PerAddress));
     }
     timeout With(Feature::Timeout), [Need, Open] {

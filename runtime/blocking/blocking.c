@@ -398,11 +398,17 @@ static bool blocking_header(const nest_session *s, const struct nest__arrival *a
     return error == 0;
 }
 
-/* The handshake that comes before START. False: it has failed, or took too long. NEST__TLS
- * is looked at in here: unoptimized code contains functions that nobody calls. */
-static bool blocking_shake(const struct nest__chan *chan) {
+/* The handshake that comes before START. False: it has failed, or took too long, or the client is
+ * turned away. NEST__TLS is looked at in here: unoptimized code contains functions that nobody
+ * calls. */
+static bool blocking_shake(nest_session *s) {
+    struct nest__chan *chan = &s->c0;
     if (!NEST__TLS) {
         return true;
+    }
+    if (!nest__tls_admits(s)) {
+        chan->state |= NEST__CHAN_CUT;
+        return false;
     }
     uint32_t deadline = nest__after(nest__now(), nest__tls_limit());
     int error = nest__tls_begin(chan), ready = 1;
@@ -443,6 +449,10 @@ static void blocking_finish(nest_session *s, uint8_t *buffer) {
 /* After a handshake that has failed. What the client is told about it must not be lost by closing.
  */
 static void blocking_refuse(const struct nest__chan *chan, uint8_t *buffer) {
+    if ((chan->state & NEST__CHAN_CUT) != 0) {
+        nest__chan_reset(chan);
+        return;
+    }
     bool said = nest__chan_bye(chan);
     nest__chan_strip(chan);
     if (said && !nest__stopping()) {
@@ -490,7 +500,7 @@ bool nest__serve(nest_session *s, const struct nest__arrival *arrival, uint8_t *
         s->work = NULL;
         s->c0 = (struct nest__chan){.fd = arrival->fd, .kind = arrival->kind};
         nest__filters_open(s);
-        if ((arrival->proxied && !blocking_header(s, arrival)) || !blocking_shake(&s->c0)) {
+        if ((arrival->proxied && !blocking_header(s, arrival)) || !blocking_shake(s)) {
             blocking_refuse(&s->c0, buffer);
             return false;
         }

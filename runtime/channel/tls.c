@@ -270,10 +270,22 @@ struct tls_call {
     uint64_t at;
 };
 
+/* Whether the last operation has found no memory. Forgets its errors. */
+static bool tls_was_short(void) {
+    bool any = false;
+    unsigned long error;
+    while ((error = ERR_get_error()) != 0) {
+        any = any || ERR_GET_REASON(error) == ERR_R_MALLOC_FAILURE;
+    }
+    return any;
+}
+
 /* What the result of OpenSSL's function means, if it is not positive; 0: end of the stream. */
 static int64_t tls_error(struct tls *tls, int result) {
     int error = SSL_get_error(tls->ssl, result);
-    ERR_clear_error();
+    if (tls_was_short()) {
+        nest__tls_short();
+    }
     switch (error) {
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE:

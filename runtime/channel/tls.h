@@ -45,6 +45,8 @@ bool nest__tls_bye(const struct nest__chan *);
 /* -- service/tls supplies */
 /* Connections of this listener are encrypted from their beginning. */
 bool nest__tls_wanted(uint8_t listener);
+/* Whether its handshake may begin; if not, it is reset. */
+bool nest__tls_admits(nest_session *);
 uint32_t nest__tls_limit(void); /* how long a handshake may take, in ms */
 
 #endif

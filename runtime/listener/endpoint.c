@@ -1,11 +1,13 @@
 /* endpoint.c: parses the addresses to listen on.
  *
- * Called by config to check them and by the listener to open them. No state, no system calls. Host
- * names are not looked up, because their meaning can change between two starts. */
+ * Called by config to check them and by the listener to open them, and by the actions that dial.
+ * No state; the only system calls are those that ask for the number of an interface. Host names are
+ * not looked up, because their meaning can change between two starts. */
 #include "endpoint.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +42,45 @@ static int endpoint_unix(const char *path, struct nest__endpoint *to, char *reas
     return 0;
 }
 
+/* The number of an interface, which is given by its name or itself; 0: there is none. */
+static uint32_t endpoint_zone(const char *text) {
+    char name[IF_NAMESIZE];
+    uint32_t number = if_nametoindex(text);
+    size_t digits = strspn(text, "0123456789");
+    if (number == 0 && digits > 0 && digits < 10 && text[digits] == '\0') {
+        for (; *text != '\0'; text++) {
+            number = number * 10 + (uint32_t)(*text - '0');
+        }
+        number = if_indextoname(number, name) == NULL ? 0 : number;
+    }
+    return number;
+}
+
+int nest__endpoint_six(const char *text, struct sockaddr_in6 *to, const char **why) {
+    char host[INET6_ADDRSTRLEN];
+    const char *zone = strchr(text, '%');
+    size_t length = zone == NULL ? strlen(text) : (size_t)(zone - text);
+    *why = NULL;
+    if (length >= sizeof host) {
+        return -EINVAL;
+    }
+    memcpy(host, text, length);
+    host[length] = '\0';
+    if (inet_pton(AF_INET6, host, &to->sin6_addr) != 1) {
+        return -EINVAL;
+    }
+    bool link = IN6_IS_ADDR_LINKLOCAL(&to->sin6_addr);
+    to->sin6_scope_id = zone == NULL || !link ? 0 : endpoint_zone(zone + 1);
+    if (link && zone == NULL) {
+        *why = "is that of a link: write the interface behind it, as in [fe80::1%eth0]:8080";
+    } else if (zone != NULL && !link) {
+        *why = "is not that of a link (fe80::/10), so no interface can follow it";
+    } else if (link && to->sin6_scope_id == 0) {
+        *why = "names an interface that this system does not have";
+    }
+    return *why == NULL ? 0 : -EINVAL;
+}
+
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
                          char reason[NEST__ENDPOINT_REASON]) {
     char host[sizeof to->name];
@@ -69,8 +110,10 @@ int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *to,
         to->socket.six.sin6_addr = in6addr_any;
     } else if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
         host[length - 1] = '\0';
-        if (inet_pton(AF_INET6, host + 1, &to->socket.six.sin6_addr) != 1) {
-            return endpoint_refuse(reason, to->name, "has no IPv6 address between the brackets");
+        const char *why;
+        if (nest__endpoint_six(host + 1, &to->socket.six, &why) < 0) {
+            return endpoint_refuse(reason, to->name,
+                                   why == NULL ? "has no IPv6 address between the brackets" : why);
         }
     } else if (inet_pton(AF_INET, host, &to->socket.four.sin_addr) == 1) {
         to->kind = NEST__TCP4;

@@ -26,6 +26,9 @@ struct nest__endpoint {
     char name[128]; /* as written by the user */
 };
 
+/* Parses an address of IPv6, or of a link with its interface, as in fe80::1%eth0. 0; -EINVAL, and
+ * in *why what is wrong, behind "the address"; NULL: it is no address of IPv6. */
+int nest__endpoint_six(const char *text, struct sockaddr_in6 *to, const char **why);
 /* Parses "127.0.0.1:8080", "[::1]:8080", "*:8080", "unix:/path" or "systemd". Returns 0, or -EINVAL
  * and the reason. */
 int nest__endpoint_parse(const char *text, size_t n, struct nest__endpoint *,

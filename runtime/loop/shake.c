@@ -65,6 +65,11 @@ static bool shake_crowded(void) {
 }
 
 static void shake_encrypt(nest_session *s) {
+    if (!nest__tls_admits(s)) {
+        s->c0.state |= NEST__CHAN_CUT;
+        nest__shake_give_up(s);
+        return;
+    }
     if (nest__tls_begin(&s->c0) < 0) {
         shake_scarce(s);
         return;

@@ -7,9 +7,11 @@ an event, with a limit. Must not know: models, but for how many clients a proces
 import contextlib
 import hashlib
 import os
+import re
 import resource
 import select
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -17,7 +19,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from support.connection import all_of, exactly, reset               # noqa: E402
 from support.expect import expect, until                            # noqa: E402
-from support.server import Client                                   # noqa: E402
+from support.server import Client, Server                                   # noqa: E402
 
 LIMIT = 30      # seconds for what happens at once
 
@@ -138,6 +140,42 @@ def names(server, other, folder):
                 ask(client, f'DIAL [::1]:{six.getsockname()[1]} 9000', 'dialled')
     local.close()
     os.unlink(path)
+
+
+def links():
+    """Addresses of links that this system has: each with the name and the number of its interface."""
+    with contextlib.suppress(FileNotFoundError), open('/proc/net/if_inet6', encoding='ascii') as file:
+        for row in file:
+            number, index, _, _, _, name = row.split()
+            if number.startswith('fe80'):
+                yield socket.inet_ntop(socket.AF_INET6, bytes.fromhex(number)), name, int(index, 16)
+
+
+def zones(server, other, _):
+    """An address of a link has its interface behind it, by name or number, and no other address has one"""
+    with Client(server) as client:
+        for host, why in (('fe80::1', 'is that of a link: write the interface behind it, as in [fe80::1%eth0]:8080'),
+                          ('fe80::1%no-such', 'names an interface that this system does not have'),
+                          ('fe80::1%', 'names an interface that this system does not have'),
+                          ('fe80::1%999999999', 'names an interface that this system does not have'),
+                          ('::1%lo', 'is not that of a link (fe80::/10), so no interface can follow it')):
+            ask(client, f'DIAL [{host}]:80 9000', f"EINVAL: cannot dial '[{host}]:80': the address {why}")
+            done = subprocess.run([server.process.args[0], '--set', f'listen=[{host}]:0'], stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=LIMIT, check=False)
+            expect(done.returncode != 0 and f"'[{host}]:0' {why}" in done.stderr.decode(), f'{host}: {done.stderr}')
+        for address, name, index in links():
+            for zone in name, index:
+                with socket.socket(socket.AF_INET6) as one, \
+                        Server(server.process.args[:1], options=[f'listen=127.0.0.1:0 [{address}%{zone}]:0']) as second:
+                    one.bind((address, 0, 0, index))
+                    one.listen()
+                    one.settimeout(LIMIT)
+                    ask(client, f'DIAL [{address}%{zone}]:{one.getsockname()[1]} 9000', 'dialled')
+                    one.accept()[0].close()
+                    port = int(re.search(r'\[fe80\S*\]:(\d+)', second.ready)[1])
+                    ask(client, f'DIAL [{address}%{zone}]:{port} 9000', 'dialled')
+                    client.send(b'SAY PING\n')
+                    ask(client, 'LINE 10', 'pong')
 
 
 def stalls(server, other, _):
@@ -495,5 +533,5 @@ def stops(server, other, _):
         server.process.wait(LIMIT)
 
 
-ALL = (talks, refuses, names, stalls, resets, halves, stale, presses, scarce, leaves, ends, relays,
+ALL = (talks, refuses, names, zones, stalls, resets, halves, stale, presses, scarce, leaves, ends, relays,
        relays_halves, relays_hold, relays_end, any_of, accepts, waits, several, never, stops)

@@ -17,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
 import checks                                                       # noqa: E402
+import memory                                                       # noqa: E402
 import proxy                                                        # noqa: E402
 import relays                                                       # noqa: E402
 import secured                                                      # noqa: E402
@@ -24,6 +25,7 @@ import transfers                                                    # noqa: E402
 from support import driver, sample                                  # noqa: E402
 from support.certificate import certificate                         # noqa: E402
 from support.expect import until                                    # noqa: E402
+from support.memory import Memory                                   # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
@@ -81,6 +83,17 @@ def serve(report, form, folder, nest):
         other.close()
 
 
+def scarce(report, form, folder, nest):
+    """Memory runs out, for a server that has nothing else loaded."""
+    short = Memory(folder)
+    exe = driver.built(nest, os.path.join(HERE, 'server.nest'), form, folder)
+    server = Server([exe], SSL_CERT_FILE=certificate(folder)[0], **short.environment)
+    try:
+        memory.check(report, form, server, short, folder, descriptors)
+    finally:
+        server.close()
+
+
 def proxies(report, form, folder, nest):
     """examples/proxy, in front of two servers."""
     exe = driver.built(nest, proxy.SPEC, form, folder)
@@ -101,10 +114,13 @@ def main():
         for name in PRELOADED:
             run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, f'{name}.so'),
                  os.path.join(HERE, f'{name}.c')])
+        other = sys.argv[1:] or sample.some([model for model in SOCKET_MODELS if model != 'event'], 1)
         for form in sys.argv[1:] or forms():
             report.heading(form)
             try:
                 serve(report, form, folder, nest)
+                if form in ('event', *other) and '+' not in form and '*' not in form:
+                    scarce(report, form, folder, nest)
                 if '+' in form or (sys.argv[1:] and '*' not in form):
                     proxies(report, form, folder, nest)
             except (Failed, OSError) as error:

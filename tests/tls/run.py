@@ -26,16 +26,22 @@ sys.path.insert(0, os.path.dirname(HERE))
 from support import sample                                                  # noqa: E402
 from support.cases import attempt, built                                    # noqa: E402
 from support.expect import WAIT, same, until                                # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, program, run                # noqa: E402
 from support.report import Report                                           # noqa: E402
 from support.server import Server                                           # noqa: E402
 import addresses                                                            # noqa: E402
+import files                                                                # noqa: E402
 import handshakes                                                           # noqa: E402
 import hostile                                                              # noqa: E402
 import limits                                                               # noqa: E402
 import mail                                                                 # noqa: E402
+import memory as short                                                      # noqa: E402
+import places                                                               # noqa: E402
+import plain                                                                # noqa: E402
+import private                                                              # noqa: E402
 import protocols                                                            # noqa: E402
 import proxied                                                              # noqa: E402
+from private import shared_memory, ticket_key                               # noqa: E402
 from links import LINE, Link, certificate, client, context, expired         # noqa: E402
 
 SPEC = r'''
@@ -97,9 +103,9 @@ class Case:
         """The option's value."""
         return 'tls=' + ' '.join(f'{self.folder}/{name}.pem {self.folder}/{name}.key' for name in names)
 
-    def server(self, *options, names=('one',)):
-        """A running one."""
-        return Server([self.exe], options=(self.tls(*names), f'fileRoot={self.folder}', *options))
+    def server(self, *options, names=('one',), **more):
+        """A running one; `more`: its environment."""
+        return Server([self.exe], options=(self.tls(*names), f'fileRoot={self.folder}', *options), **more)
 
     def link(self, server, version=None, **more):
         """A client after its handshake."""
@@ -256,26 +262,6 @@ int clock_gettime(clockid_t id, struct timespec *to) {
     return result;
 }
 '''
-
-
-def ticket_key(kept):
-    """The name of the key that has made the ticket of a session: its first bytes (RFC 5077, 4)."""
-    text = subprocess.run(['openssl', 'sess_id', '-in', kept, '-noout', '-text'], stdout=subprocess.PIPE,
-                          check=True, timeout=WAIT).stdout.decode()
-    return bytes.fromhex(re.search(r'0000 - ([0-9a-f -]{47})', text)[1].replace('-', ' '))
-
-
-def shared_memory(pid):
-    """What a process shares with others."""
-    parts = []
-    with open(f'/proc/{pid}/maps', encoding='ascii') as maps, open(f'/proc/{pid}/mem', 'rb') as memory:
-        for row in maps:
-            place, rights = row.split()[:2]
-            first, end = (int(text, 16) for text in place.split('-'))
-            if rights.startswith('r') and rights.endswith('s'):
-                memory.seek(first)
-                parts.append(memory.read(end - first))
-    return b''.join(parts)
 
 
 def rotated(case):
@@ -473,49 +459,11 @@ def memory(case):
         case.note(f'a waiting encrypted connection takes {each:.0f} bytes')
 
 
-# -- files
-
-
-def files(case):
-    """What cannot be used is said before anything listens, with its name."""
-    folder = case.folder
-    with open(f'{folder}/text.pem', 'w', encoding='ascii') as out:
-        out.write('no certificate\n')
-    if not os.path.exists(f'{folder}/pipe'):
-        os.mkfifo(f'{folder}/pipe')
-    subprocess.run(['openssl', 'rsa', '-aes128', '-passout', 'pass:word', '-in', f'{folder}/one.key',
-                    '-out', f'{folder}/locked.key'], check=True, stderr=subprocess.DEVNULL, timeout=WAIT)
-    for value, wanted in (
-            ('missing.pem one.key', 'tls: cannot read missing.pem: No such file or directory'),
-            ('one.pem missing.key', 'tls: cannot read missing.key: No such file or directory'),
-            ('text.pem one.key', 'text.pem does not begin with a certificate in PEM format'),
-            ('one.pem text.pem', 'text.pem contains no private key in PEM format'),
-            ('one.pem two.key', 'the key in two.key does not belong to the certificate in one.pem'),
-            ('one.pem locked.key', 'the key in locked.key is encrypted'),
-            ('pipe one.key', 'tls: cannot read pipe: it is not a file'),
-            ('one.pem pipe', 'tls: cannot read pipe: it is not a file'),
-            ('one.pem', "'one.pem' is not none, nor the file of a certificate"),
-            ('one.pem one.key one.pem', 'is not none, nor the file of a certificate')):
-        for more in ([], ['--check-config']):
-            done = subprocess.run([case.exe, '--set', 'listen=127.0.0.1:0', '--set', f'tls={value}', *more],
-                                  cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=WAIT, check=False)
-            said = done.stderr.decode(errors='replace')
-            if done.returncode == 0 or wanted not in said or b'listening' in done.stdout:
-                raise Failed(f'{value}: status {done.returncode}\n{said}')
-    with case.server(names=('old',)) as server:
-        if 'old.pem has expired on' not in server.said():
-            raise Failed(f'an old certificate: {server.said()}')
-    with case.server('tls=none') as server, socket.create_connection(('127.0.0.1', server.port)) as link:
-        link.settimeout(WAIT)
-        same('without encryption', link.recv(8), b'Hello.\r\n')
-
-
 CASES = (
     ('conversation', conversation), ('each byte alone', cut), ('a slow client', slow),
     ('half-close', half), ('truncated stream', truncated), ('stop', stop),
     ('resumption', resumed),
-    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory), ('files', files),
+    ('counts', counted), ('keys of tickets', rotated), ('several certificates', named), ('reload', renewed), ('reload of what cannot be used', kept), ('memory', memory),
 )
 LATER = (('begun later', upgrade), ('injected text', injected), ('failed handshakes', failed))
 
@@ -532,8 +480,10 @@ def main():
         with open(f'{folder}/large', 'wb') as out:
             out.write(LARGE)
         for model in models:
-            for text, cases, kind in ((SPEC, CASES + handshakes.CASES + hostile.CASES + addresses.CASES, ''), (UPGRADE, LATER + handshakes.LATER + addresses.LATER, 'later-'),
+            for text, cases, kind in ((SPEC, CASES + files.CASES + handshakes.CASES + hostile.CASES + addresses.CASES + short.CASES, ''),
+                                      (UPGRADE, LATER + handshakes.LATER + addresses.LATER + short.LATER, 'later-'),
                                       (limits.SPEC, limits.CASES, 'limits-'),
+                                      (places.SPEC, places.CASES, 'places-'),
                                       (proxied.SPEC, proxied.CASES, 'proxied-'),
                                       (protocols.SPEC, protocols.CASES, 'protocols-')):
                 exe = built(nest, model, text, os.path.join(folder, kind + model))
@@ -543,6 +493,8 @@ def main():
                     attempt(report, model, 'tls', name,
                             lambda c=case, e=exe: c(Case(e, folder, report.note)))
             exe = mail.build(nest, model, folder)
+            attempt(report, model, 'tls', 'a server without it', lambda m=model: plain.absent(nest, m, folder))
+            attempt(report, model, 'tls', 'secrets in what is written', lambda m=model: private.secrets(nest, m, folder))
             for name, case in mail.CASES + addresses.MAIL:
                 attempt(report, model, 'tls', name, lambda c=case, e=exe: c(e, folder))
             exe = protocols.build(nest, model, folder)

@@ -1,7 +1,8 @@
 /* address.c: parses the addresses that actions dial; see address.h.
  *
- * Called by dial.c and resolve.c. No state, no system calls. */
+ * Called by dial.c and resolve.c. No state. */
 #include "address.h"
+#include "../../listener/endpoint.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,27 +41,32 @@ void nest__dial_port(struct nest__dial_address *address, uint16_t port) {
     }
 }
 
-/* Whether the host is a number. */
-static bool address_number(const char *host, bool brackets, struct nest__dial_address *address) {
-    if (!brackets && inet_pton(AF_INET, host, &address->socket.four.sin_addr) == 1) {
-        address->socket.four.sin_family = AF_INET;
-        address->length = sizeof address->socket.four;
-        address->kind = NEST__TCP4;
-        return true;
-    }
-    if (brackets && inet_pton(AF_INET6, host, &address->socket.six.sin6_addr) == 1) {
+/* 1: the host is a number; 0: it is a name; -EINVAL: neither can stand there. */
+static int address_number(const char *host, bool brackets, struct nest__dial_address *address,
+                          const char **why) {
+    if (brackets) {
+        if (nest__endpoint_six(host, &address->socket.six, why) < 0) {
+            return -EINVAL;
+        }
         address->socket.six.sin6_family = AF_INET6;
         address->length = sizeof address->socket.six;
         address->kind = NEST__TCP6;
-        return true;
+        return 1;
     }
-    return false;
+    if (inet_pton(AF_INET, host, &address->socket.four.sin_addr) != 1) {
+        return 0;
+    }
+    address->socket.four.sin_family = AF_INET;
+    address->length = sizeof address->socket.four;
+    address->kind = NEST__TCP4;
+    return 1;
 }
 
 int nest__dial_parse(const char *text, char host[NEST__DIAL_HOST], uint16_t *port,
-                     struct nest__dial_address *address, unsigned *count) {
+                     struct nest__dial_address *address, unsigned *count, const char **why) {
     memset(address, 0, sizeof *address);
     *count = 1;
+    *why = NULL;
     if (text == NULL) {
         return -EINVAL;
     }
@@ -83,12 +89,12 @@ int nest__dial_parse(const char *text, char host[NEST__DIAL_HOST], uint16_t *por
     }
     memcpy(host, text, length);
     host[length] = '\0';
-    if (address_number(host, brackets, address)) {
+    int number = address_number(host, brackets, address, why);
+    *count = number > 0;
+    if (number > 0) {
         nest__dial_port(address, *port);
-        return 0;
     }
-    *count = 0;
-    return brackets ? -EINVAL : 0;
+    return number < 0 ? number : 0;
 }
 
 void nest__dial_alternate(struct nest__dial_address all[], unsigned count) {

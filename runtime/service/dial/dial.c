@@ -237,6 +237,7 @@ static struct nest__chan *dial_connect(struct dial *dial) {
 __attribute__((noinline)) static int dial_dial(nest_session *s, const char *address, uint32_t ms) {
     char host[NEST__DIAL_HOST];
     uint16_t port = 0;
+    const char *wrong;
     struct dial dial = {.s = s};
     char *text = dial_text(s);
     if (text != NULL) {
@@ -245,9 +246,12 @@ __attribute__((noinline)) static int dial_dial(nest_session *s, const char *addr
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    if (nest__dial_parse(address, host, &port, &dial.addresses[0], &dial.count) < 0) {
-        return dial_fail(s, EINVAL, "cannot dial", address == NULL ? "" : address,
-                         "it is not HOST:PORT, [IPv6]:PORT or unix:/path");
+    if (nest__dial_parse(address, host, &port, &dial.addresses[0], &dial.count, &wrong) < 0) {
+        char why[NEST__DIAL_TEXT] = "it is not HOST:PORT, [IPv6]:PORT or unix:/path";
+        if (wrong != NULL) {
+            snprintf(why, sizeof why, "the address %s", wrong);
+        }
+        return dial_fail(s, EINVAL, "cannot dial", address == NULL ? "" : address, why);
     }
     char name[NEST__DIAL_TEXT]; /* the address may be a part of the message, which moves */
     nest_strlcpy(name, address, sizeof name);

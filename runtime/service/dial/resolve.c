@@ -67,8 +67,13 @@ static void resolve_take(struct nest__lookup *lookup, const struct addrinfo *fou
 
 static void resolve_work(struct nest__lookup *lookup) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
+    errno = 0;
     lookup->error = getaddrinfo(lookup->host, NULL, &hints, &found);
     lookup->system = errno;
+    if (lookup->error != 0 &&
+        lookup->system == ENOMEM) { /* glibc says that there is no such name */
+        lookup->error = EAI_MEMORY;
+    }
     if (lookup->error == 0) {
         resolve_take(lookup, found);
         freeaddrinfo(found);

@@ -18,6 +18,7 @@ enum {
     PER_ADDRESS_REASON = 256,
     PER_ADDRESS_FOUR = 96 /* bits before an address of IPv4 */
 };
+#define PER_ADDRESS_TOLD (1u << 31) /* in the slab: the client of this place is turned away */
 
 struct per_address_value {
     uint32_t most; /* 0: any number */
@@ -125,7 +126,10 @@ int nest__per_address_admit(nest_session *s) {
     if (slab == NULL) {
         return NEST__REFUSED;
     }
-    slab[s->self.slot] = 0;
+    if (slab[s->self.slot] != 0) { /* it has been admitted to its handshake */
+        bool told = (slab[s->self.slot] & PER_ADDRESS_TOLD) != 0;
+        return told ? NEST__TURNED_AWAY : NEST__ADMITTED;
+    }
     if (value.most == 0 || !nest__client_bytes(s, network)) {
         return NEST__ADMITTED;
     }
@@ -133,6 +137,9 @@ int nest__per_address_admit(nest_session *s) {
     per_address_mask(network, is_four ? PER_ADDRESS_FOUR + value.four : value.six);
     slab[s->self.slot] =
         nest__networks_take(network, value.most, nest__has_overload, &admission, &say);
+    if (slab[s->self.slot] != 0 && admission != NEST__ADMITTED) {
+        slab[s->self.slot] |= PER_ADDRESS_TOLD;
+    }
     if (say) {
         per_address_say(s, &value);
     }
@@ -142,7 +149,7 @@ int nest__per_address_admit(nest_session *s) {
 void nest__per_address_release(nest_session *s) {
     uint32_t *slab = atomic_load(&per_address_slab);
     if (slab != NULL && slab[s->self.slot] != 0) {
-        nest__networks_give(slab[s->self.slot]);
+        nest__networks_give(slab[s->self.slot] & ~PER_ADDRESS_TOLD);
         slab[s->self.slot] = 0;
     }
 }

@@ -6,7 +6,9 @@
 
 int nest__per_address_start(void);
 int nest__per_address_serve(void);
-int nest__per_address_admit(nest_session *); /* an enum nest__admission */
+/* An enum nest__admission; that of a session stays until it is released. */
+int nest__per_address_admit(nest_session *);
+int nest__per_address_shaking(nest_session *); /* the same */
 void nest__per_address_release(nest_session *);
 void nest__per_address_reaped(uint32_t worker); /* in the supervisor */
 struct nest__need nest__per_address_need(void);

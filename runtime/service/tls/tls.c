@@ -12,25 +12,18 @@
 #include "../../platform/platform.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     TLS_PAIRS = 16,
     TLS_NAME = 4096,
     TLS_LIMIT_MS = 60 * 1000,     /* of a handshake, if there is no readTimeout */
-    TLS_BUFFER = 4096,            /* that a key's file is read through */
     TLS_SECURE_HEAP = 256 * 1024, /* private keys; not swapped if allowed */
     TLS_SECURE_LEAST = 16,
     TLS_CONNECTION = 64 * 1024 /* of OpenSSL for a connection, at most; see tests/tls */
@@ -54,100 +47,11 @@ static struct {
     pthread_mutex_t lock; /* threads begin connections, and one of them replaces the pairs */
     SSL_CTX *first;       /* NULL: connections are not encrypted */
     int index;            /* of the pairs in the first one */
+    bool short_of_memory; /* since these keys were first used; see nest__tls_short */
 } tls_now = {.lock = PTHREAD_MUTEX_INITIALIZER, .index = -1};
 
 /* scope: process; used by the thread that reads pairs. Ends a message about what cannot be used. */
 static const char *tls_then = "";
-
-/* -- files */
-
-/* A key that is encrypted is refused: nobody is there to type. */
-static int tls_no_password(char *to, int size, int writes, void *asked) {
-    (void)to, (void)size, (void)writes;
-    *(bool *)asked = true;
-    return -1;
-}
-
-/* Anything but a file, such as a pipe whose other end nobody opens, could block the server. */
-static FILE *tls_open(const char *name) {
-    struct stat is = {.st_mode = S_IFREG};
-    int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd != -1 && (fstat(fd, &is) == -1 || !S_ISREG(is.st_mode))) {
-        nest__say("tls: cannot read %s: it is not a file%s", name, tls_then);
-        close(fd);
-        return NULL;
-    }
-    FILE *file = fd == -1 ? NULL : fdopen(fd, "r");
-    if (file == NULL) {
-        nest__say("tls: cannot read %s: %s%s", name, strerror(errno), tls_then);
-        if (fd != -1) {
-            close(fd);
-        }
-    }
-    return file;
-}
-
-static bool tls_read_certificate(SSL_CTX *context, const char *name) {
-    FILE *file = tls_open(name);
-    if (file == NULL) {
-        return false;
-    }
-    fclose(file);
-    if (SSL_CTX_use_certificate_chain_file(context, name) != 1) {
-        nest__say("tls: %s does not begin with a certificate in PEM format that can be used: %s%s",
-                  name, ERR_reason_error_string(ERR_peek_last_error()), tls_then);
-        return false;
-    }
-    const X509 *own = SSL_CTX_get0_certificate(context);
-    char when[64] = "";
-    BIO *text = BIO_new(BIO_s_mem());
-    bool over = X509_cmp_current_time(X509_get0_notAfter(own)) < 0;
-    bool early = X509_cmp_current_time(X509_get0_notBefore(own)) > 0;
-    if (text != NULL && (over || early)) {
-        (void)ASN1_TIME_print(text, over ? X509_get0_notAfter(own) : X509_get0_notBefore(own));
-        (void)BIO_read(text, when, sizeof when - 1);
-        nest__say("tls: the certificate in %s %s %s; clients will refuse it", name,
-                  over ? "has expired on" : "is not valid before", when);
-    }
-    BIO_free(text);
-    return true;
-}
-
-/* OpenSSL copies parts of keys to the common heap when it uses them. So this process, and those
- * that it forks, write no core files. */
-static void tls_leave_no_core(void) {
-    struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none);
-}
-
-static bool tls_read_key(SSL_CTX *context, const char *name, const char *certificate) {
-    bool asked = false;
-    char buffer[TLS_BUFFER];
-    FILE *file = tls_open(name);
-    if (file == NULL) {
-        return false;
-    }
-    tls_leave_no_core();
-    (void)setvbuf(file, buffer, _IOFBF, sizeof buffer);
-    EVP_PKEY *key = PEM_read_PrivateKey(file, NULL, tls_no_password, &asked);
-    fclose(file);
-    OPENSSL_cleanse(buffer, sizeof buffer);
-    if (key == NULL) {
-        nest__say(asked ? "tls: the key in %s is encrypted; write it without a password, readable "
-                          "for the server alone%s"
-                        : "tls: %s contains no private key in PEM format%s",
-                  name, tls_then);
-        return false;
-    }
-    bool fits =
-        SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
-    EVP_PKEY_free(key);
-    if (!fits) {
-        nest__say("tls: the key in %s does not belong to the certificate in %s%s", name,
-                  certificate, tls_then);
-    }
-    return fits;
-}
 
 /* -- pairs */
 
@@ -159,7 +63,9 @@ static int tls_named(SSL *ssl, int *alert, void *arg) {
     for (unsigned i = 0; name != NULL && i < pairs->n; i++) {
         X509 *own = SSL_CTX_get0_certificate(pairs->all[i]);
         if (X509_check_host(own, name, strlen(name), 0, NULL) == 1) {
+            pthread_mutex_lock(&tls_now.lock); /* its key may be renewed */
             (void)SSL_set_SSL_CTX(ssl, pairs->all[i]);
+            pthread_mutex_unlock(&tls_now.lock);
             return SSL_TLSEXT_ERR_OK;
         }
     }
@@ -215,7 +121,7 @@ static SSL_CTX *tls_context(const char *certificate, const char *key) {
     nest__tickets_of(context);
     /* tickets alone: no worker keeps sessions that another would not know */
     (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    if (!tls_read_certificate(context, certificate) || !tls_read_key(context, key, certificate)) {
+    if (!nest__pair_read(context, certificate, key, tls_then)) {
         SSL_CTX_free(context);
         return NULL;
     }
@@ -279,6 +185,7 @@ static bool tls_use(void) {
     pthread_mutex_lock(&tls_now.lock);
     SSL_CTX *before = tls_now.first;
     tls_now.first = fresh;
+    tls_now.short_of_memory = false;
     pthread_mutex_unlock(&tls_now.lock);
     SSL_CTX_free(before);
     return true;
@@ -332,14 +239,45 @@ bool nest__tls_offered(void) {
     return tls_text() != NULL;
 }
 
+bool nest__tls_admits(nest_session *s) {
+    int admission = nest__on_shaking(s);
+    return admission == NEST__ADMITTED || (nest__has_overload && admission == NEST__TURNED_AWAY);
+}
+
 uint32_t nest__tls_limit(void) {
     uint32_t limit = nest__config.read_timeout;
     return limit == 0 ? TLS_LIMIT_MS : limit;
 }
 
-SSL *nest__tls_new(void) {
+void nest__tls_short(void) {
     pthread_mutex_lock(&tls_now.lock);
-    SSL *ssl = tls_now.first == NULL ? NULL : SSL_new(tls_now.first);
+    tls_now.short_of_memory = true;
+    pthread_mutex_unlock(&tls_now.lock);
+}
+
+/* Copies of keys take their places. False: there is still no memory. */
+static bool tls_copy_keys(SSL_CTX *first) {
+    const struct tls_pairs *pairs = SSL_CTX_get_ex_data(first, tls_now.index);
+    for (unsigned i = 0; i < pairs->n; i++) {
+        EVP_PKEY *copy = EVP_PKEY_dup(SSL_CTX_get0_privatekey(pairs->all[i]));
+        bool used = copy != NULL && SSL_CTX_use_PrivateKey(pairs->all[i], copy) == 1;
+        EVP_PKEY_free(copy);
+        if (!used) {
+            return false;
+        }
+    }
+    return true;
+}
+
+SSL *nest__tls_new(void) {
+    SSL *ssl = NULL;
+    pthread_mutex_lock(&tls_now.lock);
+    if (tls_now.short_of_memory && tls_now.first != NULL) {
+        tls_now.short_of_memory = !tls_copy_keys(tls_now.first);
+    }
+    if (tls_now.first != NULL && !tls_now.short_of_memory) {
+        ssl = SSL_new(tls_now.first);
+    }
     pthread_mutex_unlock(&tls_now.lock);
     return ssl;
 }

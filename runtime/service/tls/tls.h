@@ -24,12 +24,22 @@ bool nest__tls_offered(void); /* false: the option is none */
 struct ssl_st;
 struct ssl_st *nest__tls_new(void); /* for a connection; NULL: no memory, or the option is none */
 
+/* Memory has run out in a handshake. OpenSSL 3.0 keeps a value with its inverse for each key of RSA
+ * (blinding), and changes both before a signature. If it can change one only, the next 31
+ * signatures are wrong. So keys are copied, without these values, before the next handshake. */
+void nest__tls_short(void);
+
 /* -- ahead.c */
 /* 0; -1 and EALREADY or ENOTSUP: no handshake may begin; -1: the session ends after the action. */
 int nest__tls_ahead(nest_session *);
 
-/* -- tickets.c */
+/* -- pair.c */
 struct ssl_ctx_st;
+/* Reads the two files. False after a message, which ends with `then`. */
+bool nest__pair_read(struct ssl_ctx_st *, const char *certificate, const char *key,
+                     const char *then);
+
+/* -- tickets.c */
 int nest__tickets_make(void);  /* before workers exist; 0 or -errno */
 void nest__tickets_seal(void); /* this process makes no keys */
 void nest__tickets_of(struct ssl_ctx_st *);

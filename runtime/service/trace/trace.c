@@ -43,7 +43,7 @@ static int trace_open(void) {
                       number);
         }
     } else if (path != NULL) {
-        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+        fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         if (fd == -1) {
             nest__say("NEST_TRACE: cannot open %.200s: %s; tracing to stderr", path,
                       strerror(errno));
