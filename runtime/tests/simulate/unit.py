@@ -71,6 +71,7 @@ class Server(NamedTuple):
     words: list                 # what it has of the runtime; none: its source includes that
     flags: tuple = ()           # of the compiler
     tables: tuple = ("tables.py",)      # what prints its tables
+    share: int = 1              # one of so many lives is run: its lives take longer
 
 
 # Messages that are found in a stream of bytes; a message for each receive; conversations that join groups
@@ -84,7 +85,7 @@ SPECS = {
     "classes": Server("shares.c", CLASSES_WORDS, tables=("tables.py", "small")),
     "overload": Server("marks.c", OVERLOAD_WORDS, tables=("tables.py", "small")),
     "told": Server("marks.c", OVERLOAD_WORDS, ("-DMARKS_TOLD=1",), ("tables.py", "small")),
-    "second": Server("second/server.c", SECOND_WORDS, tables=("tables.py", "small")),
+    "second": Server("second/server.c", SECOND_WORDS, tables=("tables.py", "small"), share=3),
     "contents": Server("cached.c", []),
 }
 

@@ -57,6 +57,13 @@ static void act_begin_on(struct call *call, enum call_wait wait, uint32_t ms, st
     }
 }
 
+int act_wait(nest_session *s, const struct nest__wait *wait) {
+    if (++second.waits > SECOND_WAITS) {
+        act_broken(act_of(s), "its action waits again and again, and nothing happens", 0);
+    }
+    return nest__wait_in_fiber(s, wait);
+}
+
 bool act_fails(const struct call *call) {
     return nest__fails(call->session, nest__acting(call->session));
 }
@@ -186,6 +193,8 @@ static void act_dial(struct call *call) {
     }
     if (act_fails(call)) {
         act_cut(call, CALL_DIAL, "a dial", error);
+    } else if (*nest_dial_error(call->session) == '\0' && !side_pardoned(call->client)) {
+        act_broken(call, "a dial fails without words", error);
     } else if (!(which == 5 && error == EINVAL) && !act_dialled(call, error, before) &&
                !side_pardoned(call->client)) {
         act_broken(call, "a dial", error);
@@ -279,6 +288,23 @@ static void act_reply(struct call *call) {
     (free)(bytes);
 }
 
+static void act_text(struct call *call, struct side *side) {
+    char text[700];
+    uint32_t n = 1 + sim_random(sizeof text - 1);
+    if (side->ended || side->kind == SIDE_LISTENER) {
+        return;
+    }
+    memset(text, 't', n);
+    side_want(side, (const uint8_t *)text, n);
+    act_begin_on(call, CALL_WRITE, 0, side);
+    bool fails = nest_replyf_to(call->session, side->handle, "%.*s", (int)n, text) < 0;
+    side->dropped = side->dropped || fails;
+    if (act_told(call, side, "a text", fails)) {
+        act_begin_on(call, CALL_WRITE, 0, side);
+        (void)act_told(call, side, "a flush", nest_flush_to(call->session, side->handle) < 0);
+    }
+}
+
 static void act_end_to(struct call *call, struct side *side) {
     if (side->ended || side->kind == SIDE_LISTENER) {
         return;
@@ -293,6 +319,7 @@ static void act_end_to(struct call *call, struct side *side) {
 static void act_close(struct call *call, struct side *side) {
     bool cut = sim_chance(30);
     int handle = side->handle;
+    call->stale = handle;
     side->closing = true;
     side->dropped = side->dropped || cut;
     if (nest_close_to(call->session, handle, cut ? NEST_CUT : 0) < 0 || /* which may free it */
@@ -436,7 +463,7 @@ static void act_of_side(struct call *call, struct side *side) {
     } else if (what == 0 || side->lost || (side->kind == SIDE_LISTENER && what < 2)) {
         act_close(call, side);
     } else if (what < 4) {
-        act_say(call, side);
+        sim_chance(80) ? act_say(call, side) : act_text(call, side);
     } else if (what == 4) {
         act_end_to(call, side);
     } else if (what == 5) {
@@ -462,8 +489,9 @@ void act_run(struct call *call) {
     for (unsigned steps = 1 + sim_random(12); steps > 0 && !call->cut; steps--) {
         unsigned count = act_open(call, open), what = sim_random(100);
         if (count == 0 || what < (count < 4 ? 15u : 2u)) {
-            for (unsigned more = sim_chance(2) ? 16 : 1; more > 0 && !call->cut; more--) {
-                sim_chance(75) ? act_dial(call) : act_listen(call);
+            bool all = sim_chance(3); /* more than there may be */
+            for (unsigned more = all ? 16 : 1; more > 0 && !call->cut; more--) {
+                sim_chance(all ? 10 : 75) ? act_dial(call) : act_listen(call);
             }
         } else if (what < 40) {
             several_relay(call, open, count);
@@ -473,7 +501,9 @@ void act_run(struct call *call) {
             act_sleep(call, DRAW(0, 1, 50, 300, 2500));
         } else if (what < 66 && !call->client->ended) {
             act_reply(call);
-        } else if (what < 67) {
+        } else if (what < 69) {
+            several_wrong(call, open[sim_random(count)]);
+        } else if (what < 70) {
             nest_cancel_on_end(call->session);
             call->minds = true;
         } else {

@@ -308,6 +308,7 @@ static void draw_print(const struct nest__command *command) {
 struct nest__command nest__command_read(void) {
     struct nest__command command;
     nest__command_number++;
+    second.waits = 0;
     if (nest__command_number <= 3) {
         command = draw_first();
     } else {

@@ -10,7 +10,13 @@
 
 #include "../simulate.h"
 
-enum { SECOND_SAID = 20000, SECOND_NEXT_MS = 250, SECOND_AGAIN_MS = 10, SECOND_AT_ONCE = 4 };
+enum {
+    SECOND_SAID = 20000,
+    SECOND_WAITS = 100000,
+    SECOND_NEXT_MS = 250,
+    SECOND_AGAIN_MS = 10,
+    SECOND_AT_ONCE = 4
+};
 
 enum side_kind { SIDE_CLIENT, SIDE_DIALLED, SIDE_ACCEPTED, SIDE_LISTENER, SIDE_LOOKUP };
 
@@ -54,6 +60,7 @@ struct call { /* one client's conversation */
     struct side *client;
     bool acting, over, cut, minds, closes, asks;
     uint32_t starts, ends;
+    int stale; /* the handle of one that was closed; 0: none */
     /* what its action waits for: at most until then, if `limited` */
     enum call_wait wait;
     uint32_t from, until;
@@ -74,6 +81,7 @@ extern struct second {
     struct call *calls;
     struct side *sides;
     uint32_t sides_n, lookups;
+    uint32_t waits; /* since the last command */
     bool later;
     uint32_t reset, stall, faults, never; /* per cent */
 } second;
@@ -104,6 +112,7 @@ void sock_tried(struct call *); /* the call's dial begins */
 
 /* -- acts.c */
 void act_run(struct call *);
+int act_wait(nest_session *, const struct nest__wait *); /* in place of nest__wait_in_fiber */
 struct call *act_of(const nest_session *);
 bool act_fails(const struct call *);                        /* every directive does */
 bool act_is(uint32_t time);                                 /* now */
@@ -116,6 +125,7 @@ void act_client(struct call *); /* reads from the client, which has said somethi
 /* -- several.c: of these second connections, and the client */
 void several_any(struct call *, struct side *open[16], unsigned count);
 void several_relay(struct call *, struct side *open[16], unsigned count);
+void several_wrong(struct call *, struct side *);
 
 /* -- draw.c */
 uint32_t draw_ms(void);

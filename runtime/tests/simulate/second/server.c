@@ -23,12 +23,14 @@
 /* End tables */
 
 #define nest__chan_half_close side_half_close
+#define nest__wait_in_fiber act_wait
 #include "channel/splice.c"
 #include "engine/any.c"
 #include "engine/bytes.c"
 #include "engine/relay.c"
 #include "engine/second.c"
 #undef nest__chan_half_close
+#undef nest__wait_in_fiber
 #include "loop/many.c"
 #include "service/dial/address.c"
 

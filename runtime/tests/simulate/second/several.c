@@ -116,3 +116,30 @@ void several_relay(struct call *call, struct side *open[16], unsigned count) {
         several_hand_on(call, a, b);
     }
 }
+
+/* What is an error at once. */
+void several_wrong(struct call *call, struct side *side) {
+    nest_session *s = call->session;
+    int handles[2] = {side->handle, side->handle};
+    if (side->lost || side_is_lost(side) || act_fails(call)) {
+        return;
+    }
+    act_begin(call, CALL_GOES, 0);
+    bool right = nest_relay(s, side->handle, side->handle, 1) < 0 && errno == EINVAL;
+    int any = nest_read_any_list(s, 2, handles); /* the first may have something */
+    right = right && (any == handles[0] || (any < 0 && errno == EINVAL));
+    right = right && nest_read_any_list(s, 0, handles) < 0 && errno == EINVAL;
+    if (side->kind == SIDE_LISTENER) {
+        right = right && nest_relay(s, NEST_CLIENT, side->handle, 1) < 0 && errno == EINVAL;
+        right = right && nest_read_from(s, side->handle, 1) == NULL && errno == EINVAL;
+    } else {
+        right = right && nest_accept(s, side->handle, 1) < 0 && errno == EINVAL;
+    }
+    if (call->stale != 0) {
+        right = right && nest_reply_to(s, call->stale, "x") < 0 && errno == EBADF;
+        right = right && nest_relay(s, NEST_CLIENT, call->stale, 1) < 0 && errno == EBADF;
+    }
+    if (!right && !side_pardoned(call->client)) {
+        act_broken(call, "a directive with a wrong argument", errno);
+    }
+}

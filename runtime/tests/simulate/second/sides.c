@@ -270,6 +270,9 @@ void side_check(struct side *side) {
     if (queued > 0 && !connects && (side->room > 0 || side->reset)) {
         side_broken(side, "its output does not leave");
     }
+    if (queued > nest__config.output_buffer) {
+        side_broken(side, "more is queued than outputBuffer");
+    }
     if (queued > 0 && side_late(side, true)) {
         side_broken(side, "it takes nothing, and is not cut");
     }
