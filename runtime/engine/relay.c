@@ -103,11 +103,12 @@ static int relay_hand_on(nest_session *s, const struct relay_side *from, struct 
         relay_taken(s, from, some);
     }
     if (n == some && relay_ended(from) && queue->n == 0 && !to->shut) {
+        bool told = nest__chan_half_close(to->chan) == 0; /* a client's reset ends the next wait */
         to->shut = true;
         if (to->further != NULL) {
             to->further->ended = true;
+            return told ? 0 : nest__second_gone(s, to->further); /* perhaps no wait follows */
         }
-        (void)nest__chan_half_close(to->chan); /* if it is gone, that is noticed by the next wait */
     }
     return 0;
 }

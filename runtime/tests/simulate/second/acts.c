@@ -553,6 +553,14 @@ static void act_over(struct call *call) {
     if (!right) {
         act_broken(call, nest_reason_text(call->session), 0);
     }
+    struct side *open[16];
+    unsigned count = act_open(call, open);
+    if (count > 0 && sim_chance(20)) { /* a last word */
+        struct side *side = open[sim_random(count)];
+        call->acting = true;
+        side->lost ? act_close(call, side) : act_say(call, side);
+        call->acting = false;
+    }
     call->over = true;
     call->ends++;
 }
