@@ -13,7 +13,6 @@ _FOUND = [
     ("relay-impatient", "engine/relay.c", "RELAY_SIDES, nest__second_until(idle)) < 0",
      "RELAY_SIDES, nest__second_until(idle / 2)) < 0"),
     ("relay-reads-too-late", "engine/relay.c", "onto < limit && !other->shut", "onto == 0 && queued == 0 && !other->shut"),
-    ("relay-tells-the-dead", "engine/relay.c", "return told ? 0 : nest__second_gone(s, to->further);", "return 0;"),
     # -- channels
     ("lost-and-queued", "engine/channels.c", "    chan->state |= state;\n    nest__queue_drop(&out->queue);\n",
      "    chan->state |= state;\n"),
