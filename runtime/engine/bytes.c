@@ -176,13 +176,13 @@ static long bytes_into(nest_session *s, struct nest__further *further, uint8_t *
     if ((further->chan.state & NEST__CHAN_EOF) != 0) {
         return 0;
     }
-    if (nest__channel_drain(s, further, 0) < 0) {
-        return -1;
-    }
     struct nest__wait wait = {.what = NEST__INPUT,
                               .into = to,
                               .room = n < INT32_MAX ? (uint32_t)n : INT32_MAX,
                               .deadline = nest__second_read_until(further)};
+    if (nest__channel_drain(s, further, 0) < 0) {
+        return -1;
+    }
     return nest__channel_wait(s, further, wait);
 }
 

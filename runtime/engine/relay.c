@@ -103,11 +103,12 @@ static int relay_hand_on(nest_session *s, const struct relay_side *from, struct 
         relay_taken(s, from, some);
     }
     if (n == some && relay_ended(from) && queue->n == 0 && !to->shut) {
+        bool told = nest__chan_half_close(to->chan) == 0; /* a client's reset ends the next wait */
         to->shut = true;
         if (to->further != NULL) {
             to->further->ended = true;
+            return told ? 0 : nest__second_gone(s, to->further); /* perhaps no wait follows */
         }
-        (void)nest__chan_half_close(to->chan); /* if it is gone, that is noticed by the next wait */
     }
     return 0;
 }
@@ -192,8 +193,7 @@ static int relay_brought(nest_session *s, const struct nest__member *member,
     if (member->got < 0 && side->further != NULL) {
         return nest__second_gone(s, side->further);
     }
-    if (member->got < 0) { /* the other side must not take this for the end of all */
-        nest__chan_lost(s, other->chan, NEST__CHAN_CUT);
+    if (member->got < 0) {
         return nest__cut_short(s, -ECONNRESET);
     }
     if (member->got > 0) {
@@ -237,6 +237,15 @@ static int relay_run(nest_session *s, struct relay_side sides[RELAY_SIDES], uint
     }
 }
 
+/* The action was cut short: no side may take this for the end of all. */
+static void relay_break(nest_session *s, const struct relay_side sides[RELAY_SIDES]) {
+    for (int i = 0; i < RELAY_SIDES; i++) {
+        if (sides[i].further != NULL) {
+            nest__chan_lost(s, sides[i].chan, NEST__CHAN_CUT);
+        }
+    }
+}
+
 __attribute__((noinline)) static int relay_relay(nest_session *s, int a, int b, uint32_t ms) {
     struct relay_side sides[RELAY_SIDES];
     if (relay_side(s, a, &sides[0]) < 0 || relay_side(s, b, &sides[1]) < 0) {
@@ -249,6 +258,11 @@ __attribute__((noinline)) static int relay_relay(nest_session *s, int a, int b, 
     s->c0.state &= (uint8_t)~NEST__CHAN_MINDS; /* the end of a side is handed on */
     int result = relay_run(s, sides, ms != 0 ? ms : nest__idle_limit(s));
     result = relay_close(s, sides, result);
+    if (nest__fails(s, nest__acting(s))) {
+        int error = errno;
+        relay_break(s, sides);
+        errno = error;
+    }
     s->c0.state |= minds;
     return result;
 }

@@ -46,6 +46,13 @@ uint32_t script_dialled(void); /* the number of the latest; SCRIPT_CONVERSATIONS
 /* The next number behind this one, of the conversations up to number `opened` and of those that the
  * server has begun and that are not closed; 0: there is no other. */
 uint32_t script_next(uint32_t who, uint32_t opened);
+static inline bool script_readable(const struct script_client *client) {
+    return client->n > 0 || client->eof || client->reset;
+}
+/* What ends a wait for errors. */
+static inline bool script_minds(const struct script_client *client) {
+    return client->reset || (client->eof && (client->chan->state & NEST__CHAN_MINDS) != 0);
+}
 int script_sent(struct script_client *, const uint8_t *, size_t); /* by the client. 0 or -ENOMEM */
 
 /* -- script_poller.c */

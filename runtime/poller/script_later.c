@@ -80,10 +80,6 @@ static void later_send(nest_session *s, struct nest__chan *chan, struct script_c
 
 /* -- what can complete */
 
-static bool later_receives(const struct script_client *client) {
-    return client->n > 0 || client->eof || client->reset;
-}
-
 /* What its channel awaits; nothing if its session has a turn coming, at which it is looked at. */
 static enum nest__await later_awaits(const struct script_client *client) {
     nest_session *s = nest__slot_at(client->slot);
@@ -104,10 +100,13 @@ static enum nest__operation later_operation(const struct script_client *client, 
         (client->room > 0 || client->reset)) {
         return NEST__OP_SEND; /* of a file, which was not taken whole */
     }
-    if (awaits == NEST__AWAIT_INPUT && later_receives(client)) {
+    if ((awaits == NEST__AWAIT_INPUT || awaits == NEST__AWAIT_BOTH) && script_readable(client)) {
         return NEST__OP_RECEIVE;
     }
-    *any = awaits == NEST__AWAIT_ERRORS && client->reset;
+    if (awaits == NEST__AWAIT_READY && script_readable(client)) {
+        return NEST__OP_SEND;
+    }
+    *any = awaits == NEST__AWAIT_ERRORS && script_minds(client);
     return NEST__OP_WATCH;
 }
 
@@ -162,7 +161,9 @@ bool script_later_finish(struct script_client *client, uint64_t most,
             later_send(s, chan, client, most);
         }
         done->result = client->reset ? -ECONNRESET : 0;
-        return later_awaits(client) == NEST__AWAIT_OUTPUT;
+        return later_awaits(client) == NEST__AWAIT_OUTPUT ||
+               later_awaits(client) == NEST__AWAIT_BOTH ||
+               later_awaits(client) == NEST__AWAIT_READY;
     case NEST__OP_RECEIVE:
         done->result = later_receive(s, chan, client, most, &done->window);
         return true;

@@ -10,6 +10,7 @@
 #include "script.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 uint32_t script_now = UINT32_MAX - 5000; /* the time's wrap is near: it must not matter */
@@ -157,13 +158,17 @@ static bool poller_complete(struct script_client *client, struct nest__completio
         done->name = nest__name_of(s, chan, NEST__OP_SEND);
         done->result = client->reset ? -ECONNRESET : 0;
         return client->reset || client->room > 0;
+    case NEST__AWAIT_BOTH:
+        return nest__direct_both(s, chan, client->room > 0 ? POLLIN | POLLOUT : POLLIN, done);
+    case NEST__AWAIT_READY:
+        done->name = nest__name_of(s, chan, NEST__OP_SEND);
+        done->result = client->reset ? -ECONNRESET : 0;
+        return script_readable(client);
     case NEST__AWAIT_ERRORS:
         done->name = nest__name_of(s, chan, NEST__OP_WATCH);
         done->result = -ECONNRESET;
-        return client->reset;
-    case NEST__AWAIT_BOTH: /* of $dial, which scripts do not have */
-    case NEST__AWAIT_READY:
-    case NEST__AWAIT_LEFT:
+        return script_minds(client);
+    case NEST__AWAIT_LEFT: /* of pipes of the kernel */
     case NEST__AWAIT_LEFT_BOTH:
     case NEST__AWAIT_NOTHING:
         break;

@@ -72,7 +72,7 @@ def many(folder, arguments):
     """All specifications, plain and sanitized: how many conversations, how many failures."""
     plans = []
     for spec in arguments.spec or SPECS:
-        lives = arguments.lives
+        lives = arguments.lives or -(-arguments.of // unit.SPECS[spec].share)
         for sanitize, count in ((False, lives), (True, max(1, lives // 25))):
             program = build(f"{folder}/{'sanitized' if sanitize else 'plain'}", spec,
                             SANITIZE if sanitize else [])
@@ -191,7 +191,7 @@ def main():
             print(f"mutations: {len(results)} planted, {failed} not found")
             sys.exit(1 if failed or not results else 0)
         first, lives = sample.seeds(*LIVES)
-        arguments.first, arguments.lives = arguments.first or first, arguments.lives or lives
+        arguments.first, arguments.of = arguments.first or first, lives
         print(f"simulate: {sample.described()}")
         count, failed = many(folder, arguments)
         print(f"simulate: {count} conversations, {failed} failed")

@@ -197,7 +197,7 @@ static struct nest__chan *dial_wait(struct dial *dial) {
     uint32_t until = nest__earlier(dial->deadline, more ? dial->step : 0);
     int result = nest__second_wait(dial->s, dial->attempts, dial->attempts_n, until);
     if (result < 0) {
-        bool over = errno != ETIMEDOUT ||
+        bool over = errno != ETIMEDOUT || nest__fails(dial->s, nest__acting(dial->s)) ||
                     (dial->deadline != 0 && nest__reached(dial->deadline, nest__clock()));
         errno = over ? errno : 0;
         return NULL;

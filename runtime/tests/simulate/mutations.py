@@ -5,6 +5,7 @@ longer there exactly once is a failure: then the bug has to be planted elsewhere
 """
 
 import loops.mutations
+import second.mutations
 import small_mutations
 
 MUTATIONS = [
@@ -304,4 +305,4 @@ MUTATIONS = [
      "size_t room = work->out.queue.n < limit ? limit - (size_t)work->out.queue.n : 0;",
      "size_t room = limit - (size_t)work->out.queue.n;"),
 ]
-MUTATIONS += loops.mutations.MUTATIONS + small_mutations.MUTATIONS
+MUTATIONS += loops.mutations.MUTATIONS + second.mutations.MUTATIONS + small_mutations.MUTATIONS

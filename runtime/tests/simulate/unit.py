@@ -58,6 +58,12 @@ CLASSES_WORDS = [*SMALL_WORDS, "--with", "priorities",
                  "--rename", "loop/accept.c:nest__take=shares_take",
                  "--rename", "loop/loop.c:nest__poller_sleep=shares_sleep"]
 
+# A server whose actions open second connections: second/server.c includes the files of servers with sockets,
+# in place of those of scripts.
+SECOND_WORDS = ["unit", "script", "loops", "--with", "dial", "--without", "main.c", "--without", "poller/command.c",
+                "--without", "service/dial/script.c", "--without", "loop/many_none.c",
+                "--rename", "platform/log.c:nest__say=log_say"]
+
 
 class Server(NamedTuple):
     """How a simulated server is made."""
@@ -65,10 +71,11 @@ class Server(NamedTuple):
     words: list                 # what it has of the runtime; none: its source includes that
     flags: tuple = ()           # of the compiler
     tables: tuple = ("tables.py",)      # what prints its tables
+    share: int = 1              # one of so many lives is run: its lives take longer
 
 
 # Messages that are found in a stream of bytes; a message for each receive; conversations that join groups
-# and send to each other; the same, by several loops; servers of short messages; contents of files in memory,
+# and send to each other; the same, by several loops; servers of short messages; second connections; contents of files in memory,
 # without the rest of a server.
 SPECS = {
     "stream": Server("server.c", WORDS),
@@ -78,6 +85,7 @@ SPECS = {
     "classes": Server("shares.c", CLASSES_WORDS, tables=("tables.py", "small")),
     "overload": Server("marks.c", OVERLOAD_WORDS, tables=("tables.py", "small")),
     "told": Server("marks.c", OVERLOAD_WORDS, ("-DMARKS_TOLD=1",), ("tables.py", "small")),
+    "second": Server("second/server.c", SECOND_WORDS, tables=("tables.py", "small"), share=3),
     "contents": Server("cached.c", []),
 }
 
