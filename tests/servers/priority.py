@@ -56,7 +56,7 @@ class = "class " [0-9]+ NL {
     else $reply("none\n");
 }
 work = "w" NL { served[class]++; for (volatile int i = 0; i < 200; i++) { } }
-long = "l" NL { served[class]++; usleep(300); }
+long = "l" NL { served[class]++; usleep(3000); }
 dot = "." NL { $reply("."); }
 block = "b" NL { int mine = class; $block { usleep(1000); blocks[mine]++; } }
 counts = "counts" NL {
@@ -153,13 +153,13 @@ def messages(server):
 
 def threads(server):
     """actions that wait for a thread of processors get one as the quotas say"""
-    shares('actions', flooded(server, b'l\n', 0, 200, CROWD), QUOTAS)
+    shares('actions', flooded(server, b'l\n', 0, 100, CROWD), QUOTAS)
 
 
 def threads_reload(server):
     """HUP changes the quotas of threads"""
     configured(server, 'quota 1/1/2\n', 'quota 1/1/2 (was')
-    shares('actions', flooded(server, b'l\n', 0, 500, CROWD), (1, 1, 2))
+    shares('actions', flooded(server, b'l\n', 0, 200, CROWD), (1, 1, 2))
 
 
 def helpers(server):
