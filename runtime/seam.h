@@ -285,15 +285,18 @@ struct nest_session {        /* one cache line; user variables are in a parallel
     struct nest__wheel_slot until; /* used by the I/O side: deadline of the session and channel 0 */
     uint32_t next;                 /* link of the free list or the ready list */
     uint8_t clock; /* used by the engine: which limit the deadline stands for; 0: compute it anew */
-    uint8_t channels;       /* the highest number of its channels */
-    uint8_t last;           /* the state that was set last, as nest_lastseen returns it */
-    uint8_t phase;          /* enum nest__phase */
-    uint8_t reason;         /* enum nest_reason */
-    uint8_t flags;          /* NEST__CLOSING and the others above */
-    union {                 /* used by the loop */
-        void *waiter;       /* while NEST__WAITING: the wait, on the stack of its action */
-        uint64_t discarded; /* while NEST__LINGERING: bytes that were received and dropped */
-        uint32_t expires;   /* while NEST__SHAKING: the time limit */
+    uint8_t channels;         /* the highest number of its channels */
+    uint8_t last;             /* the state that was set last, as nest_lastseen returns it */
+    uint8_t phase;            /* enum nest__phase */
+    uint8_t reason;           /* enum nest_reason */
+    uint8_t flags;            /* NEST__CLOSING and the others above */
+    union {                   /* used by the loop */
+        void *waiter;         /* while NEST__WAITING: the wait, on the stack of its action */
+        uint64_t discarded;   /* while NEST__LINGERING: bytes that were received and dropped */
+        struct {              /* while NEST__SHAKING: */
+            uint32_t expires; /* the time limit */
+            bool last_turn;   /* its input was there when the time was over */
+        };
     };
 };
 _Static_assert(sizeof(struct nest_session) == 64, "a session is one cache line");

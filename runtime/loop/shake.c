@@ -55,6 +55,7 @@ static void shake_until_look(nest_session *s, uint32_t now) {
 static void shake_begin_limit(nest_session *s, uint32_t limit) {
     uint32_t now = nest__now();
     s->expires = nest__after(now, limit);
+    s->last_turn = false;
     shake_until_look(s, now);
 }
 
@@ -115,7 +116,8 @@ void nest__shake_look(nest_session *s) {
     bool late = nest__reached(s->expires, now), headless = shake_headless(s);
     if (!late && !shake_crowded()) {
         shake_until_look(s, now);
-    } else if (!headless && nest__poller_pending(s, &s->c0)) { /* what it has sent comes first */
+    } else if (!headless && !s->last_turn && nest__poller_pending(s, &s->c0)) {
+        s->last_turn = true; /* what it has sent comes first, once: it may send for ever */
         nest__ready_add(s);
     } else {
         if (NEST__PROXIED && headless && late) {
