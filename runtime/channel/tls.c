@@ -57,9 +57,8 @@ static struct {
     _Atomic(struct tls *) *by_fd;
     size_t size;
     BIO_METHOD *method;
-    bool turns;   /* handshakes are bounded: */
-    int64_t left; /* us of this turn. Scope of both: the process's loop */
-} tls_all;
+    int64_t left; /* us of this turn, for handshakes. Scope: the process's loop */
+} tls_all = {.left = INT64_MAX};
 
 static struct tls *tls_of(const struct nest__chan *chan) {
     size_t fd = (size_t)chan->fd;
@@ -299,7 +298,6 @@ static int64_t tls_error(struct tls *tls, int result) {
 }
 
 void nest__tls_turn(void) {
-    tls_all.turns = true;
     tls_all.left = NEST__TLS_TURN_US;
 }
 
@@ -322,7 +320,7 @@ static int64_t tls_shake(struct tls *tls) {
 }
 
 static int64_t tls_shake_in_turn(struct tls *tls) {
-    if (!tls_all.turns || !tls->in_turns) {
+    if (!tls->in_turns) {
         return tls_shake(tls);
     }
     if (tls_all.left <= 0) {

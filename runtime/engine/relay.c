@@ -190,11 +190,9 @@ static int relay_brought(nest_session *s, const struct nest__member *member,
     if (member->got == -ENOMEM) {
         return nest__cut_short(s, -ENOMEM);
     }
-    if (member->got < 0 && side->further != NULL) {
-        return nest__second_gone(s, side->further);
-    }
     if (member->got < 0) {
-        return nest__cut_short(s, -ECONNRESET);
+        return side->further == NULL ? nest__cut_short(s, -ECONNRESET)
+                                     : nest__second_gone(s, side->further);
     }
     if (member->got > 0) {
         side->pipe.copied += (uint64_t)member->got;

@@ -4,8 +4,8 @@
  * listener says `proxy`, a header comes in clear before the handshake.
  *
  * It ends at its time limit. While three quarters of maxClients are connected, and more than half
- * of this loop's connections are such ones, those that have lasted a second end: others can come.
- */
+ * of this loop's connections are such ones, those end that have lasted a second, or two if their
+ * clients go on sending: others can come. */
 #ifndef NEST_LOOP_SHAKE_H
 #define NEST_LOOP_SHAKE_H
 

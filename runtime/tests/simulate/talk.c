@@ -40,18 +40,16 @@ void sim_broken(const struct sim_talk *talk, const char *format, ...) {
     _exit(9);
 }
 
+#include "said.c"
+
 void nest__say(const char *format, ...) {
     va_list arguments;
     if (strncmp(format, "new clients must wait", 21) == 0) {
         newcomers_said();
     }
-    if (sim.verbose) {
-        printf("# ");
-        va_start(arguments, format);
-        vprintf(format, arguments);
-        va_end(arguments);
-        printf("\n");
-    }
+    va_start(arguments, format);
+    sim_said(format, arguments);
+    va_end(arguments);
 }
 
 struct sim_talk *talk_find(uint32_t who) {

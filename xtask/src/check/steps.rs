@@ -330,6 +330,14 @@ pub const STEPS: &[Step] = &[
     .draws()
     .splits(),
     Step::new(
+        "uncovered",
+        "each line of the loop that the simulation does not run has its reason",
+        Paths(&["crate:nest-runtime"]),
+        Program(&["make", "-C", "runtime/tests", "coverage"]),
+    )
+    .takes(30)
+    .rare(),
+    Step::new(
         "patterns",
         "random conversations are decided as libpcre2 decides them",
         Paths(&["crate:nest-pattern"]),

@@ -18,28 +18,11 @@ const char *const nest__state_names[] = {"START", "DEFAULT"};
 const unsigned nest__state_count = 2;
 const struct nest__timer nest__timers[] = {{"line 1", "loops", 1, 700}};
 
-int nest__spec_timer(uint64_t states, unsigned last) {
-    (void)states, (void)last;
-    return -1;
-}
-
-bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {
-    (void)states, (void)last;
-    active->bits[0] = 1;
-    return true;
-}
-
-unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rules) {
-    (void)active;
-    rules[0] = ACTS_DO;
-    return 1;
-}
-
 void nest__spec_vars_init(nest_session *s, void *vars) {
     *(uint32_t *)vars = (uint32_t)s->c0.fd;
 }
 
-#include "../spec.c"
+#include "../stateless.c"
 
 /* -- groups */
 

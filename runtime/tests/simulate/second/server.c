@@ -93,43 +93,22 @@ const unsigned nest__state_count = 2;
 struct sim sim;
 struct second second;
 
-int nest__spec_timer(uint64_t states, unsigned last) {
-    (void)states, (void)last;
-    return -1;
-}
-
-bool nest__spec_active(uint64_t states, unsigned last, struct nest__active *active) {
-    (void)states, (void)last;
-    active->bits[0] = 1;
-    return true;
-}
-
-unsigned nest__spec_standalone(const struct nest__active *active, uint16_t *rules) {
-    (void)active;
-    for (uint16_t rule = 0; rule < NEST__RULES; rule++) {
-        rules[rule] = rule;
-    }
-    return NEST__RULES;
-}
-
 void nest__spec_vars_init(nest_session *s, void *vars) {
     (void)s, (void)vars;
 }
 
-#include "../spec.c"
+#include "../stateless.c"
 
 #define BROKEN_MS nest__now()
 #include "../broken.c"
 
+#include "../said.c"
+
 void nest__say(const char *format, ...) {
     va_list arguments;
-    if (sim.verbose) {
-        printf("# ");
-        va_start(arguments, format);
-        vprintf(format, arguments);
-        va_end(arguments);
-        printf("\n");
-    }
+    va_start(arguments, format);
+    sim_said(format, arguments);
+    va_end(arguments);
 }
 
 static void run_begin(void) {
