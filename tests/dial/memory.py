@@ -10,14 +10,13 @@ import ssl
 import sys
 import threading
 from checks import LIMIT, Other, ask
-from support import driver, sample
+from support import driver
 from support.certificate import certificate
 from support.connection import exactly, reset
 from support.expect import expect, until
 from support.server import Client
 
 MUCH = bytes(range(256)) * 1200     # more than a relay copies before it opens a pipe
-STEP = 37                           # of so many allocations of a handshake, one fails, unless all are to be tried
 ALONE = ('event', 'uring')          # all blocks of these belong to one process, so they can be counted
 
 
@@ -32,8 +31,8 @@ def say(client, text, wanted, short=()):
     hear(client, text, wanted, short)
 
 
-def hear(client, text, wanted, short=()):
-    """The answer."""
+def heard(client, text, short=()):
+    """The answer, if there is memory for one."""
     out = b''
     while not out.endswith(b'\n'):
         got = client.take(1)
@@ -43,6 +42,12 @@ def hear(client, text, wanted, short=()):
         out += got
     if out.startswith(b'ENOMEM') or out.startswith(short):
         raise Ended
+    return out
+
+
+def hear(client, text, wanted, short=()):
+    """The answer is this one."""
+    out = heard(client, text, short)
     expect(out == wanted.encode() + b'\n', f'{text}: expected {wanted!r}, received {out!r}')
 
 
@@ -77,15 +82,7 @@ def name(stack, client, other, _):
 def listens(stack, client, _, __):
     """$listen and $accept"""
     client.send(b'LISTEN 0\n')
-    answer = b''
-    while not answer.endswith(b'\n'):
-        got = client.take(1)
-        if not got:
-            raise Ended
-        answer += got
-    if answer.startswith(b'ENOMEM'):
-        raise Ended
-    port = int(answer.split()[0])
+    port = int(heard(client, 'LISTEN').split()[0])
     connection = stack.enter_context(socket.create_connection(('127.0.0.1', port), LIMIT))
     say(client, 'ACCEPT 9000', 'accepted')
     talk(client, connection)
@@ -152,18 +149,17 @@ def attempted(act, server, folder, short):
             ask(late, 'PING', 'pong')
 
 
-def check(report, form, server, short, folder, descriptors):
+def check(report, form, server, short, folder):
     """All of it: a line of the report for each."""
     for act in ALL:     # all that begins once has begun
         attempted(act, server, folder, contextlib.nullcontext)
-    before = descriptors(server)
-    step = 1 if sample.ALL else STEP
+    before = server.descriptors()
+    counted = driver.parts(form)[0] in ALONE
     for act in ALL:
         def checked(*_, act=act):
-            each = short.rests if driver.parts(form)[0] in ALONE else lambda how, end, **more: (short.each(how, **more), end())[0]
-            strides = {'first': 1 + sample.SEED % step, 'step': step} if act is trust else {}
-            count = each(lambda how: attempted(act, server, folder, how),
-                         lambda: until('descriptors are closed', lambda: descriptors(server) <= before, LIMIT), **strides)
+            count = short.rests(lambda how: attempted(act, server, folder, how),
+                                lambda: until('descriptors are closed', lambda: server.descriptors() <= before, LIMIT),
+                                counted, sampled=act is trust)
             expect(count > 0, 'nothing was allocated')
         checked.__doc__ = f'without memory, at each allocation: {act.__doc__}'
         driver.tried(report, form, server, checked)

@@ -6,7 +6,6 @@ usage: run.py [MODEL[+asan|+tsan|+processors] ...]
 Must not know: how anything is checked.
 """
 
-import glob
 import os
 import shutil
 import sys
@@ -42,15 +41,6 @@ def forms():
             *(f'{model}+processors' for model in sample.some(loops, 1))]
 
 
-def descriptors(server):
-    """The largest number of descriptors that a process of the server has, without files, some of which it keeps open."""
-    counts = []
-    for pid in server.family():
-        links = [os.readlink(link) for link in glob.glob(f'/proc/{pid}/fd/*') if os.path.islink(link)]
-        counts.append(sum(not link.startswith('/') for link in links))
-    return max(counts)
-
-
 def serve(report, form, folder, nest):
     """All checks of a form, with one server."""
     _, loops, how = driver.parts(form)
@@ -63,11 +53,11 @@ def serve(report, form, folder, nest):
     server = Server([exe], options=[f'dispatchers={loops}'] if loops else [], **more)
     try:
         checks.talks(server, other, folder)     # now all processes have begun
-        before = descriptors(server)
+        before = server.descriptors()
         for check in (*checks.ALL[:-2], *relays.ALL, *relays.COUNTED, *transfers.ALL, *secured.ALL, *checks.ALL[-2:]):
             # the last ones end servers
             if check is checks.never:   # which leaves threads that hold descriptors
-                until('descriptors are closed', lambda: descriptors(server) <= before, checks.LIMIT)
+                until('descriptors are closed', lambda: server.descriptors() <= before, checks.LIMIT)
             if how and check in (checks.never, checks.several):
                 report.skip(form, driver.about(check), 'a sanitizer replaces getaddrinfo itself')
                 continue
@@ -76,7 +66,7 @@ def serve(report, form, folder, nest):
                 continue
             driver.tried(report, form, server, check, server, other, folder)
             if check in relays.COUNTED:
-                until('pipes are closed', lambda: descriptors(server) <= before, checks.LIMIT)
+                until('pipes are closed', lambda: server.descriptors() <= before, checks.LIMIT)
         driver.sanitizers(report, form, server)
     finally:
         server.close()
@@ -89,7 +79,7 @@ def scarce(report, form, folder, nest):
     exe = driver.built(nest, os.path.join(HERE, 'server.nest'), form, folder)
     server = Server([exe], SSL_CERT_FILE=certificate(folder)[0], **short.environment)
     try:
-        memory.check(report, form, server, short, folder, descriptors)
+        memory.check(report, form, server, short, folder)
     finally:
         server.close()
 

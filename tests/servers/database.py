@@ -11,15 +11,15 @@ import select
 import shutil
 import subprocess
 import tempfile
-import time
 from support.cases import attempt
+from support.expect import WAIT, until
 from support.nest import ROOT, Failed, environment, program, run as command
 from support.server import Client, Server
 
 PAGE = os.path.join(ROOT, 'docs', 'howto', 'connections.md')
 HEADERS = '/usr/include/postgresql'
 OWNER = 'nobody'        # PostgreSQL does not run as root
-START, LIMIT = 30, 20   # seconds
+START = 30              # seconds
 
 
 @contextlib.contextmanager
@@ -48,28 +48,13 @@ def database(folder):
     end(begin('initdb', '-D', data, '-U', 'shop', '-A', 'trust', '--no-sync', '--no-locale'))
     server = begin('postgres', '-D', data, '-k', data, '-c', 'listen_addresses=', '-c', 'fsync=off')
     try:
-        deadline = time.monotonic() + START
-        while begin('pg_isready', '-q', '-d', 'postgres').wait() != 0:
-            if time.monotonic() > deadline or server.poll() is not None:
-                raise Failed('PostgreSQL does not start')
-            time.sleep(0.05)
+        until('PostgreSQL starts', lambda: begin('pg_isready', '-q', '-d', 'postgres').wait() == 0, START)
         end(begin('psql', '-q', '-d', 'postgres', '-c', 'create database shop'))
         end(begin('psql', '-q', '-d', 'shop', '-c', "create table goods (name text, price text); insert into goods values ('tea', '2.50')"))
         yield lambda text: begin('psql', '-d', 'shop', '-c', text), clients
     finally:
         server.terminate()
         server.communicate(timeout=START)
-
-
-def line(client):
-    """The next line."""
-    out = b''
-    while not out.endswith(b'\n'):
-        got = client.take(1)
-        if not got:
-            raise Failed(f'the end after {out!r}')
-        out += got
-    return out
 
 
 def asked(server, sql):
@@ -81,10 +66,8 @@ def asked(server, sql):
         for client in clients:
             client.expect(b'2.50\nno price\n')
         holder = sql('begin; lock goods in access exclusive mode; select pg_sleep(2); commit')
-        deadline = time.monotonic() + LIMIT
-        while b'AccessExclusiveLock' not in sql("select mode from pg_locks where relation = 'goods'::regclass and granted").communicate()[0]:
-            if time.monotonic() > deadline:
-                raise Failed('the table is not locked')
+        until('the table is locked', lambda: b'AccessExclusiveLock' in sql(
+            "select mode from pg_locks where relation = 'goods'::regclass and granted").communicate()[0])
         clients[0].send(b'price of tea\n')
         clients[1].send(b'price of tea\n')
         clients[2].send(b'ping\n')
@@ -93,14 +76,9 @@ def asked(server, sql):
             raise Failed('the database was not waited for')
         clients[1].socket.close()      # while its action waits
         clients[0].expect(b'2.50\n')
-        holder.communicate(timeout=LIMIT)
-    deadline = time.monotonic() + LIMIT
-    while True:
-        left = sql("select count(*) from pg_stat_activity where datname = 'shop' and pid != pg_backend_pid()").communicate()[0].decode()
-        if re.search(r'^ +0$', left, re.MULTILINE):
-            return
-        if time.monotonic() > deadline:
-            raise Failed(f'connections are left: {left}')
+        holder.communicate(timeout=WAIT)
+    until('the connections to the database end', lambda: re.search(rb'^ +0$', sql(
+        "select count(*) from pg_stat_activity where datname = 'shop' and pid != pg_backend_pid()").communicate()[0], re.MULTILINE))
 
 
 def run(report, models):

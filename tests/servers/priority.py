@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from support.cases import attempt, built
+from support.expect import until
 from support.nest import MODELS, Failed, environment, program
 from support.server import Client, Server, running
 
@@ -179,11 +180,7 @@ def configured(server, text, said):
     with open(os.path.join(server.folder.name, 'config.nest'), 'w', encoding='ascii') as file:
         file.write(text)
     server.process.send_signal(signal.SIGHUP)
-    end = time.monotonic() + TIME
-    while said not in server.said():
-        if time.monotonic() > end:
-            raise Failed(f'nothing said of {text}: {server.said()}')
-        time.sleep(0.02)
+    until(f'what is said of {text}', lambda: said in server.said(), TIME)
 
 
 def alone(server):
@@ -333,8 +330,8 @@ def listeners(base):
             order = b''
             while not order.endswith(b'\n'):
                 order += links[0].recv(4096)
-            until = order.rindex(b'u') + 1      # all of class 1 are accepted
-            shares('clients', (100, order[1:until].count(b't')), (4, 1))
+            last = order.rindex(b'u') + 1      # all of class 1 are accepted
+            shares('clients', (100, order[1:last].count(b't')), (4, 1))
             process.terminate()
 
 

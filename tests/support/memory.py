@@ -8,11 +8,13 @@ import mmap
 import os
 import shutil
 import struct
+from . import sample
 from .expect import until
 from .nest import run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZE = 32
+STEP = 37       # of so many allocations one fails in a sample
 
 
 class Memory:
@@ -51,12 +53,12 @@ class Memory:
         finally:
             self._set(0, 0)
 
-    def each(self, attempt, first=1, step=1):
+    def each(self, attempt, sampled=False):
         """Calls it with memory that runs out at the first allocation, then at a later one, and so on, until all succeed; once
-        for that allocation alone, once for all behind it as well. How many there were."""
-        most = 0
+        for that allocation alone, once for all behind it as well. `sampled`: there are many. How many there were."""
+        step, most = STEP if sampled and not sample.ALL else 1, 0
         for ever in (0, 1):
-            number, before = first, -1
+            number, before = 1 + sample.SEED % step, -1
             while self.failed() > before:
                 before = self.failed()
                 attempt(lambda n=number, e=ever: self.short(n, e))
@@ -64,13 +66,14 @@ class Memory:
             most = max(most, number - step - 1)
         return most
 
-    def rests(self, attempt, quiet, **more):
-        """The same, and no block is left over: the second round needs no more than the first one. `quiet`: called at the
-        end of a round. How many allocations there were."""
-        self.each(attempt, **more)
+    def rests(self, attempt, quiet, counted, sampled=False):
+        """The same, and no block is left over: if all blocks are `counted`, a second round needs no more than the first one.
+        `quiet`: called at the end of a round."""
+        count = self.each(attempt, sampled)
         quiet()
-        before = self.blocks()
-        count = self.each(attempt, **more)
-        quiet()
-        until('the memory is given back', lambda: self.blocks() <= before)
+        if counted:
+            before = self.blocks()
+            self.each(attempt, sampled)
+            quiet()
+            until('the memory is given back', lambda: self.blocks() <= before)
         return count

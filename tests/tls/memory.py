@@ -9,27 +9,10 @@ import os
 import re
 import socket
 import ssl
-from support import sample
 from support.connection import exactly
 from support.expect import WAIT, same, until
 from support.memory import Memory
 from links import context
-
-STEP = 37       # of so many allocations of a handshake, one fails, unless all are to be tried
-
-
-def descriptors(server):
-    """The largest number of descriptors that a process of the server has, without files."""
-    counts = [0]
-    for pid in server.family():
-        links = []
-        with contextlib.suppress(FileNotFoundError):
-            for fd in os.listdir(f'/proc/{pid}/fd'):
-                with contextlib.suppress(FileNotFoundError):
-                    links.append(os.readlink(f'/proc/{pid}/fd/{fd}'))
-        counts.append(sum(not link.startswith('/') for link in links))
-    return max(counts)
-
 
 def asleep(server):
     """Whether all its threads are: what they have begun is done."""
@@ -60,14 +43,11 @@ def runs_out(case, met, attempt):
                 pass
 
         def quiet():
-            until('descriptors are closed', lambda: descriptors(server) <= before)
+            until('descriptors are closed', lambda: server.descriptors() <= before)
         attempted(contextlib.nullcontext)       # all that begins once has begun
         until('all have ended', lambda: server.said().count('end ') == 3)
-        before = descriptors(server)
-        step = 1 if sample.ALL else STEP
-        how = {'first': 1 + sample.SEED % step, 'step': step}
-        count = short.rests(attempted, quiet, **how) if case.loops else short.each(attempted, **how)
-        quiet()
+        before = server.descriptors()
+        count = short.rests(attempted, quiet, counted=case.loops, sampled=True)
         same('allocations are many', count > 100, True)
         same('what is said of workers', re.findall('.*worker.*', server.said()), [])
         case.note(f'handshakes of {count} allocations, each of which, or of a sample, failed')

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long a client whose handshake is complete waits for an answer, while others begin theirs, so many at once.
 
-usage: handshakes.py [--before NEST] [--seconds N] [MODEL ...]
+usage: shaking.py [--before NEST] [--seconds N] [MODEL ...]
 
 The others send what a client says first, wait for the answer, and go; then the next ones come. --before: another nest, whose
 server is measured as well. Must not know: how a server encrypts.
