@@ -90,6 +90,11 @@ def filtered(cases, options):
     return [case for case in cases if not lines(options) or case.takes_lines()]
 
 
+def chosen(cases, options):
+    """The cases of this run: in a sample every other one."""
+    return sample.share(cases) if everything(options) or lines(options) else sample.some(cases, len(cases) // 2, 'conformance')
+
+
 def models(options):
     """A function from a case to the models in which it is run."""
     if everything(options):
@@ -154,7 +159,7 @@ def main():
         suite = Bounded(builder, models(options), options.verbose, cuts=cuts(options), passed=before)
         for name, error in errors:
             suite.broken(name, error)
-        good = suite.run(sample.share(filtered(cases, options)), max(1, options.jobs))
+        good = suite.run(chosen(filtered(cases, options), options), max(1, options.jobs))
         if not (options.case or options.model or options.set or lines(options) or options.keep or options.own or sample.SHARD[1] > 1):
             builder.prune()
             if before is not None:

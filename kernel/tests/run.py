@@ -34,6 +34,7 @@ from generated import generated, halted, idle, ports, spoiled, without
 from singles import closes, reused, six
 
 CONVERSATIONS, OTHERS = 1200, 400
+FEW = 17        # tests of a sample
 
 
 def hits(site, work):
@@ -545,7 +546,7 @@ def main():
     report.line(fresh.returncode == 0, 'bpf', 'the committed object belongs to its sources', '',
                 fresh.stdout + fresh.stderr)
     missing = lacks()
-    for test in TESTS:
+    for test in TESTS if wanted else sample.some(TESTS, FEW, 'kernel'):
         what = ' '.join(inspect.getdoc(test).split('. ')[0].rstrip('.').split())
         if wanted and test.__name__ not in wanted:
             continue

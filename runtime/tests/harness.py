@@ -9,6 +9,9 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests"))
+from support import sample
+
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
 # Of the table of models (crates/nest-machine/src/models.rs): pollers, and workers.
 MODELS = [("blocking", "process"), ("blocking", "prefork"), ("blocking", "thread"), ("epoll", "loops"),

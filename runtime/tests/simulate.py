@@ -34,7 +34,7 @@ FLAGS = ["-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-g"]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O0"]
 CONVERSATIONS = 1000    # of one server's life
 SHARE = 50              # lives in one process
-LIVES = 50, 500         # of each specification: of a sample, of everything
+LIVES = 25, 500         # of each specification: of a sample, of everything
 SEARCH = 200            # lives in which a planted bug must be found, always from the same seed on
 FEW = 3                 # planted bugs of a sample
 SOUND = 10              # lives in which nothing may be found before a sample plants some

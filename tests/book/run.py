@@ -37,6 +37,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import messages                                                     # noqa: E402
 from page import FILES, Wrong, blocks, commands, differs            # noqa: E402
+from support import sample                                          # noqa: E402
 from support.kernel import lacks                                    # noqa: E402
 from support.nest import ROOT, program                              # noqa: E402
 from support.report import Report                                   # noqa: E402
@@ -53,6 +54,14 @@ def pages():
     examples = glob.glob('examples/*/README.md', root_dir=ROOT)
     return (['README.md'] + ['docs/' + page for page in found if page != messages.NAME] +
             sorted(examples))
+
+
+def drawn(words, every):
+    """The pages with one of these words in their paths; without words a sample, with the first page in any case, or `every`."""
+    first, *others = pages()
+    if words:
+        return [path for path in (first, *others) if any(word in path for word in words)]
+    return [first, *(others if every else sample.some(others, len(others) // 2, 'book'))]
 
 
 class Reader:
@@ -148,11 +157,10 @@ def main():
     args = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)   # nothing is left running
     report, nest = Report('The book'), program()
+    report.note(sample.described())
     report.heading('Pages, and how many blocks of each were carried out')
     with tempfile.TemporaryDirectory(prefix='nest-book-cache-') as cache:
-        for path in pages():
-            if args.words and not any(word in path for word in args.words):
-                continue
+        for path in drawn(args.words, args.write):
             missing = lacks(nest) if path == KERNEL else None
             if missing:
                 report.skip('book', path, missing)

@@ -33,10 +33,10 @@ PRELOADED = ('names', 'splices')      # libraries that stand for parts of the sy
 
 
 def forms():
-    """Every model, one with several loops, one that is drawn with sanitizers, which has the proxy, too, and one of those with
-    loops whose actions run on threads."""
+    """Models, one with several loops, one with sanitizers, which has the proxy, too, and one of those with loops whose actions
+    run on threads."""
     loops = [model for model in SOCKET_MODELS if model in ('event', 'uring')]
-    return [*SOCKET_MODELS, *(f'{model}*2' for model in loops[-1:]),
+    return [*sample.some(SOCKET_MODELS, 2, 'dial'), *(f'{model}*2' for model in loops[-1:]),
             *(f'{model}+asan' for model in sample.some(SOCKET_MODELS, 1)),
             *(f'{model}+processors' for model in sample.some(loops, 1))]
 

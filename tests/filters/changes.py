@@ -8,7 +8,7 @@ import re
 import signal
 import urllib.request
 
-from checks import FILTERS, LONG, answered, ask, descriptors, expect, held, named, until
+from checks import FILTERS, LONG, answered, ask, descriptors, expect, held, named, only, until
 from load import Load
 from support.nest import Failed
 from support.server import Client, Server, alive
@@ -100,14 +100,14 @@ def changes(server, _model):
     under_load(server, Several, [1000 + i for i in range(ROUNDS)])
     for name in FILTERS:
         until(f'one {name} is left', lambda: len(named(server, name)) == 1)
-    counts = descriptors(server)[named(server, 'cc-chain')[0]]
+    counts = descriptors(server)[only(server, 'cc-chain')]
     change(server, 'request.size 8')
     with Client(server) as client:
         client.send(b'say too long\n')
         expect(client.rest() == b'', 'a message longer than the new limit has an answer')
     ask(server, b'say x\n')
     until('cc-chain has as many descriptors as before',
-          lambda: descriptors(server).get(named(server, 'cc-chain')[0]) == counts)
+          lambda: descriptors(server).get(only(server, 'cc-chain')) == counts)
     expect(server.stop() == 0, 'status')
 
 
@@ -116,7 +116,7 @@ def waits(server, _model):
     with Client(server) as silent, Client(server) as begun:
         begun.send(b'say still ')
         until('two wait in the filter', lambda: held(server, ['request']) == 2)
-        before = named(server, 'request')[0]
+        before = only(server, 'request')
         change(server, 'request.size 8')
         ask(server)
         begun.send(b'here\nquit\n')
@@ -158,7 +158,7 @@ def refuses(server, _model):
 def lasts(server, _model):
     """A cc-chain that is started again has the options of the last HUP."""
     change(server, 'request.size 8')
-    before = named(server, 'cc-chain')[0]
+    before = only(server, 'cc-chain')
     os.kill(before, signal.SIGKILL)
     until('another runs', lambda: (found := named(server, 'cc-chain')) and before not in found)
     until('clients are served', lambda: answered(server))
@@ -209,7 +209,7 @@ def counts(server, _model):
             ask(other)
             until('all are counted', lambda: (found('accepted_total'), found('passed_total')) == ([3], [2]))
             expect(found('held') == [1], 'the filter before holds one')
-            os.kill(named(other, 'cc-chain')[0], signal.SIGKILL)
+            os.kill(only(other, 'cc-chain'), signal.SIGKILL)
             expect(begun.rest() == b'', 'what a filter held that died')
         until('none is held', lambda: found('held') == [0])
         until('clients are served', lambda: answered(other))

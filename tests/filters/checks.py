@@ -48,6 +48,11 @@ def named(server, name):
     return sorted(pid for found, pid in processes(server) if found == name)
 
 
+def only(server, name):
+    """The id of its process of this name, once there is one alone: one that has just been forked has the name of its parent."""
+    return until(f'one {name} runs', lambda: len(found := named(server, name)) == 1 and found)[0]
+
+
 def descriptors(server):
     """How many descriptors each of its processes has, by the process."""
     counts = {}
@@ -321,14 +326,14 @@ def counts(server, _model):
             told('refused_total', 0, {'malformed': 1})
             shown = run([program(), 'top', where, '--once', '--interval', '100'])
             expect(re.search(r'^request +\S+ +\S+ +\S+ +1 .* malformed 1$', shown, re.MULTILINE), shown)
-            os.kill(named(other, 'request')[0], signal.SIGKILL)
+            os.kill(only(other, 'request'), signal.SIGKILL)
             expect(begun.rest() == b'', 'what a filter held that died')
         told('deaths_total', 0, {'': 1})
         told('held', 0, {'': 0})
         ask(other)
         for place in range(len(FILTERS)):
             told('passed_total', place, {'': 4})
-        os.kill(named(other, 'cc-chain')[0], signal.SIGKILL)    # another takes its place, and its filters count on
+        os.kill(only(other, 'cc-chain'), signal.SIGKILL)    # another takes its place, and its filters count on
         # A filter that is killed between sending a client on and counting it does not count it.
         until('a client is served and counted', lambda: answered(other) and found('passed_total', 3)[''] >= 5)
         told('refused_total', 0, {'malformed': 1})

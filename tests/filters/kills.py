@@ -10,7 +10,7 @@ import random
 import signal
 import time
 
-from checks import FILTERS, LONG, ask, expect, held, named, until, worker
+from checks import FILTERS, LONG, ask, expect, held, named, only, until, worker
 from load import Load
 from support.nest import Failed
 from support.server import Client
@@ -58,7 +58,7 @@ def judge(load, lost_most):
 
 def chain(server):
     """The process of cc-chain."""
-    return named(server, 'cc-chain')[0]
+    return only(server, 'cc-chain')
 
 
 def replaced(server, pid, name):
@@ -73,7 +73,7 @@ def filters(server, _model):
         for _ in range(ROUNDS):
             load.more()
             name = draw.choice(FILTERS)
-            pid = named(server, name)[0]
+            pid = only(server, name)
             os.kill(pid, signal.SIGKILL)
             replaced(server, pid, name)
         load.more(100)
@@ -87,7 +87,7 @@ def chains(server, _model):
     with Short(server) as load:
         for _ in range(3):
             load.more()
-            pid, before = chain(server), named(server, 'request')[0]
+            pid, before = chain(server), only(server, 'request')
             os.kill(pid, signal.SIGKILL)
             replaced(server, pid, 'cc-chain')
             replaced(server, before, 'request')
@@ -114,7 +114,7 @@ def workers(server, _model):
 def stopped(server, _model):
     """A filter that stands still delays clients, and loses none; the stop ends one that does."""
     ask(server)
-    pid = named(server, 'slowread')[0]
+    pid = only(server, 'slowread')
     os.kill(pid, signal.SIGSTOP)
     waiting = [Client(server) for _ in range(5)]
     for client in waiting:
@@ -124,7 +124,7 @@ def stopped(server, _model):
     for client in waiting:
         expect(client.rest() == b'x\nbye\n', 'one that waited for the filter')
         client.socket.close()
-    os.kill(named(server, 'pass')[0], signal.SIGSTOP)
+    os.kill(only(server, 'pass'), signal.SIGSTOP)
     os.kill(server.process.pid, signal.SIGTERM)
     os.kill(server.process.pid, signal.SIGINT)
     server.process.wait(LONG)

@@ -17,6 +17,7 @@ import changes                                                      # noqa: E402
 import checks                                                       # noqa: E402
 import kills                                                        # noqa: E402
 import returning                                                    # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
@@ -66,13 +67,12 @@ def attempt(report, form, check, start):
 def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('filters'), program()
-    wanted = sys.argv[1:]
+    report.note(sample.described())
+    forms = [form for form in FORMS if form[0] in sys.argv[1:]] or sample.some(FORMS, 3)
     with tempfile.TemporaryDirectory(prefix='nest-filters-') as folder:
         run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, 'short.so'), os.path.join(HERE, 'short.c')])
         built = {}
-        for model, options in FORMS:
-            if wanted and model not in wanted:
-                continue
+        for model, options in forms:
             report.heading(' '.join([model, *options]))
             try:
                 exe = built.setdefault(model, None) or build(nest, model, folder)

@@ -19,6 +19,7 @@ import replies                                                      # noqa: E402
 import scripted                                                     # noqa: E402
 import uploads                                                      # noqa: E402
 import writes                                                       # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
@@ -61,7 +62,8 @@ def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('helpers'), program()
     plain = '--plain' in sys.argv
-    models = [word for word in sys.argv[1:] if word != '--plain'] or [*SOCKET_MODELS, 'script']
+    report.note(sample.described())
+    models = [word for word in sys.argv[1:] if word != '--plain'] or sample.some([*SOCKET_MODELS, 'script'], 3, 'helpers')
     with tempfile.TemporaryDirectory(prefix='nest-helpers-') as folder:
         shim = f'{folder}/shim.so'
         run(['cc', '-shared', '-fPIC', '-O1', f'{HERE}/shim.c', '-o', shim])

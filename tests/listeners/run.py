@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 import given                                                        # noqa: E402
 import inetd                                                        # noqa: E402
 import running                                                      # noqa: E402
+from support import sample                                          # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
@@ -42,7 +43,8 @@ def build(nest, model, options, folder):
 def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('listeners'), program()
-    for model in sys.argv[1:] or SOCKET_MODELS:
+    report.note(sample.described())
+    for model in sys.argv[1:] or sample.some(SOCKET_MODELS, 2, 'listeners'):
         for options, groups in FORMS:
             with tempfile.TemporaryDirectory(prefix='nest-listeners-') as folder:
                 try:

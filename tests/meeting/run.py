@@ -314,12 +314,12 @@ def cases(spec, model, drops, kills):
 
 
 def main():
-    report = Report('meeting')
+    report, models = Report('meeting'), sys.argv[1:] or sample.some(SOCKET_MODELS, 2, 'meeting')
     report.note(sample.described())
     attempt(report, 'oracle', 'order', judges.__doc__, judges)
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-meeting-') as folder:
-        for name, model, options, kills in variants(sys.argv[1:] or SOCKET_MODELS):
+        for name, model, options, kills in variants(models):
             for spec, drops in itertools.product(('meeting', 'server'), (False, True)):
                 exe = built(nest, folder, spec, model, drops)
                 with Server([exe], options=options) as server:
@@ -333,7 +333,7 @@ def main():
                     good = server.stop() in (0, 1) and 'Sanitizer' not in said
                     report.line(good, name, 'it stops, and sanitizers report nothing', '', said)
         for model in 'event', 'thread':
-            if model in (sys.argv[1:] or SOCKET_MODELS):
+            if model in models:
                 attempt(report, model, 'chat', thousand.__doc__, lambda m=model: thousand(nest, m, folder))
     return report.close()
 

@@ -30,7 +30,7 @@ from support.cases import attempt                                   # noqa: E402
 from support.linear import Call, Undecided, explained                          # noqa: E402
 from support.nest import ROOT, SOCKET_MODELS, Failed, one_client, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
-from support.sample import ALL, SEED, one                                # noqa: E402
+from support.sample import ALL, SEED, one, some                          # noqa: E402
 from support.server import Client, Server                           # noqa: E402
 
 LIMIT = 60                      # seconds until something must have happened
@@ -412,7 +412,7 @@ def main():
     attempt(report, 'oracle', 'memcached', compares.__doc__, compares)
     attempt(report, 'oracle', 'memcached', plainer.__doc__, plainer)
     with tempfile.TemporaryDirectory(prefix='nest-memcached-') as folder, Reference().here() as reference:
-        models = sys.argv[1:] or SOCKET_MODELS
+        models = sys.argv[1:] or some(SOCKET_MODELS, 2, 'memcached')
         servers = [(model, loops) for model in models
                    for loops in ((1, 2) if model in ('event', 'uring') else (1,))]
         drawn = one('memcached', servers)

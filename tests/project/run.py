@@ -39,8 +39,8 @@ COSTLY = (          # wide.nest, and all actions: the runtime is the same in all
     ('clang san', 'clang', f'-O1 {STRICT} {SANITIZE}', ''),
 )
 # What a sample does of each part; the seed draws which.
-SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 2, 10, 20
-SOME_TALKS, SOME_WATCHED, SOME_MACHINES, SOME_CRASHES = 3, 1, 2, 2
+SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 1, 5, 10
+SOME_TALKS, SOME_WATCHED, SOME_MACHINES, SOME_CRASHES = 2, 1, 1, 1
 TALKING = ('gcc', 'musl', 'O0 san', 'O3 san', 'clang san')
 SAN_ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
 
@@ -131,7 +131,7 @@ class Suite:
     def symbols(self):
         """The trace is in a server that asks for it, and in no other."""
         self.report.heading('Only what is selected')
-        for model in MODELS:
+        for model in sample.some(MODELS, SOME_TALKS, 'symbols'):
             def look(model=model):
                 plain = run(['nm', self.server('wide', model, 'clang O0')])
                 project = self.projects.generate('wide', self.specs['wide'], model, 'traced', True)

@@ -64,15 +64,15 @@ def _drawn(name, length, count):
     return found
 
 
-def some(items, count):
+def some(items, count, name=''):
     """A list of `count` of them, drawn by the seed and in their order; with CHECK_ALL those of this
-    shard. The seed's draws in two lists do not depend on each other."""
+    shard. The seed's draws in lists of other lengths, or under other names, do not depend on each other."""
     items = list(items)
     if ALL:
         return share(items)
     if len(items) <= count:
         return items
-    return [items[at] for at in sorted(_drawn(f'{len(items)} {count}', len(items), count))]
+    return [items[at] for at in sorted(_drawn(f'{name}{len(items)} {count}', len(items), count))]
 
 
 def one(name, items):

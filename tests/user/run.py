@@ -17,6 +17,7 @@ import time
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
+from support import sample                                                  # noqa: E402
 from support.expect import WAIT, same, until                                # noqa: E402
 from support.nest import SOCKET_MODELS, Failed, environment, program, run   # noqa: E402
 from support.report import Report                                           # noqa: E402
@@ -363,8 +364,9 @@ def attempt(report, model, check, exe):
 def main():
     """All models, or those that are named; the exit status."""
     report, nest = Report('user'), program()
+    report.note(sample.described())
     with tempfile.TemporaryDirectory(prefix='nest-user-') as folder:
-        for model in sys.argv[1:] or SOCKET_MODELS:
+        for model in sys.argv[1:] or sample.some(SOCKET_MODELS, 2, 'user'):
             report.heading(model)
             exe = os.path.join(folder, model)
             run([nest, 'build', '--model', model, os.path.join(HERE, 'user.nest'), '-o', exe])

@@ -145,9 +145,10 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "layers",
         "each part of the runtime imports what it may, and unused services leave no symbol",
-        Paths(&["crate:nest-runtime"]),
+        Paths(&["crate:nest-runtime", "tests/support"]),
         Program(&["make", "-C", "runtime/tests", "layers", "selected"]),
     )
+    .draws()
     .takes(150),
     Step::new(
         "clippy",
@@ -226,6 +227,7 @@ pub const STEPS: &[Step] = &[
         ]),
         Program(&["python3", "tests/book/run.py"]),
     )
+    .draws()
     .takes(240),
     Step::new(
         "project",
@@ -305,6 +307,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/helpers", "tests/support", GENERATED]),
         Program(&["python3", "tests/helpers/run.py"]),
     )
+    .draws()
     .takes(120),
     Step::new(
         "coverage",
@@ -394,6 +397,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/deploy", "tests/support", NEST]),
         Program(&["python3", "tests/deploy/run.py"]),
     )
+    .draws()
     .takes(60),
     Step::new(
         "pages",
@@ -413,6 +417,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/listeners", "tests/support", GENERATED]),
         Program(&["python3", "tests/listeners/run.py"]),
     )
+    .draws()
     .takes(110),
     Step::new(
         "tls",
@@ -472,6 +477,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/user", "tests/support", GENERATED]),
         Program(&["python3", "tests/user/run.py"]),
     )
+    .draws()
     .takes(50),
     Step::new(
         "dial",
@@ -495,6 +501,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/filters", "tests/support", GENERATED]),
         Program(&["python3", "tests/filters/run.py"]),
     )
+    .draws()
     .takes(80),
     Step::new(
         "kernel",
