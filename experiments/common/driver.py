@@ -96,7 +96,7 @@ class Report:
             before, begin = os.getloadavg()[0], time.monotonic()
             try:
                 found = self.experiments[name].run(context)
-            except processes.Failed as why:
+            except (processes.Failed, OSError) as why:
                 context.say(f'{name}: failed: {why}')
                 failed += 1
                 continue
@@ -133,7 +133,7 @@ class Report:
                 failed = self.measure(args, self.context(args, folder), record)
             except KeyboardInterrupt:
                 return 130
-            except processes.Failed as why:
+            except (processes.Failed, OSError) as why:
                 print(f'experiments: {why}', file=sys.stderr)
                 return 1
             finally:

@@ -1,16 +1,19 @@
 """Figures 6 and 7: sets of files as SPECweb99 draws them, below and above the memory that may cache them."""
 
 import bisect
+import errno
 import itertools
 import os
 import random
 import shutil
+import time
 from conditioning import load
 from common.processes import Failed
 from common.specweb import CLASSES, DIRECTORY
 from conditioning.servers import Server, missing
 
 CGROUP = '/sys/fs/cgroup/memory'
+WAIT = 20       # seconds, for processes to be gone
 VARIANTS = [('apache', []), ('apache', ['request']), ('nginx', []), ('nginx', ['request']), ('nest', []), ('nest', ['request']),
             ('ccserver', ['request'])]
 SCRIPT = '''local paths = {}
@@ -34,10 +37,18 @@ class Limited:
         self.wrap = ['sh', '-c', f'echo $$ > {self.path}/cgroup.procs; exec "$@"', 'sh']
 
     def close(self):
-        """Removes it; its processes have ended."""
-        with open(f'{self.path}/memory.force_empty', 'w', encoding='ascii') as file:
-            file.write('0')
-        os.rmdir(self.path)
+        """Removes it once its processes have ended, which were told to."""
+        end = time.monotonic() + WAIT
+        while True:
+            try:
+                with open(f'{self.path}/memory.force_empty', 'w', encoding='ascii') as file:
+                    file.write('0')
+                os.rmdir(self.path)
+                return
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > end:
+                    raise Failed(f'the memory cgroup {self.path} cannot be removed: {error}') from None
+                time.sleep(0.05)
 
 
 def make(folder, directories):
