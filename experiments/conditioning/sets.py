@@ -56,10 +56,10 @@ def make(folder, directories):
     os.makedirs(folder)
     shutil.copy(os.path.join(os.path.dirname(folder), 'site', '100'), folder)
     for d in range(directories):
-        os.mkdir(f'{folder}/{d}')
+        os.mkdir(f'{folder}/d{d}')
         for k, (size, _) in enumerate(CLASSES):
             for n in range(1, 10):
-                with open(f'{folder}/{d}/{k}_{n}', 'wb') as file:
+                with open(f'{folder}/d{d}/{k}_{n}', 'wb') as file:
                     file.write(os.urandom(size * n))
                     file.flush()
                     os.fsync(file.fileno())
@@ -74,7 +74,7 @@ def draw(directories, count):
     for _ in range(count):
         d = bisect.bisect_left(zipf, dice.random() * zipf[-1])
         k = dice.choices(range(4), [share for _, share in CLASSES])[0]
-        yield f'/{d}/{k}_{1 + bisect.bisect_left(files, dice.random() * files[-1])}'
+        yield f'/d{d}/{k}_{1 + bisect.bisect_left(files, dice.random() * files[-1])}'
 
 
 def run(context):
