@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Simulates random conversations with the whole runtime in virtual time.
 
-    runtime/tests/simulate.py                       fifty lives of each server, some of them with
-                                                    sanitizers; CHECK_ALL=1: ten times as many
+    runtime/tests/simulate.py                       25 lives of each server, some of them with
+                                                    sanitizers; CHECK_ALL=1: 500
     runtime/tests/simulate.py --from 77             other seeds (default: from CHECK_SEED)
     runtime/tests/simulate.py --seed 5 [-v]         repeats one run of a server; -v prints its commands
     runtime/tests/simulate.py --mutations [NAME …]  plants each bug of simulate/mutations.py, which
