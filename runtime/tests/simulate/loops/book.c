@@ -241,7 +241,9 @@ bool book_take(struct nest__mail *mail) {
         book_held(client_of(nest__slot_at(mail->to.slot)), mail->bytes, mail->n);
     }
     for (uint32_t process = 0; !taken && process <= sim->count; process++) {
-        sim->taken[process][sim_own] = sent[process];
+        if (rings_tail(process) == rings.heads[process]) { /* else more is dropped the next time */
+            sim->taken[process][sim_own] = sent[process];
+        }
     }
     return taken;
 }
