@@ -130,11 +130,12 @@ static bool moment_unsent(struct sim_talk *talk) {
     return moment_overdue(&clock);
 }
 
-/* At a read point: at its moment, or at once if it has passed while the session was elsewhere, or
- * when the server looks at it again after the limit has become shorter. */
+/* At a read point: at its moment, or at once if it has passed while the session was elsewhere, such
+ * as in a pause for output that ends in this step, or when the server looks at it again after the
+ * limit has become shorter. */
 static bool moment_right(const struct sim_talk *talk, const struct moment_clock *clock) {
     uint32_t now = nest__now();
-    bool back = talk->point == now || talk->drained == now || clock->count > 1;
+    bool back = talk->point == now || talk->drained == now || talk->out || clock->count > 1;
     for (unsigned i = 0; i < clock->count; i++) {
         uint32_t due = moment_after(clock->from, clock->limits[i]);
         if (due != 0 && nest__reached(due, now) && (back || due == nest__after(now, 0))) {
