@@ -114,9 +114,13 @@ int nest__groups_send_elsewhere(const struct nest__groups_key *key, uint64_t sen
             memcpy(published_mail + sizeof head, text->p, text->n);
             composed = true;
         }
-        uint16_t serial = (uint16_t)(atomic_load(&published_of(worker)->serial) - 1);
-        int error = nest__mail_send(serial, (nest__ref){.slot = NEST__NO_NUMBER}, NEST__SEND_GROUP,
-                                    published_mail, (uint32_t)sizeof head + text->n);
+        uint32_t serial = atomic_load(&published_of(worker)->serial);
+        if (serial == 0) {
+            continue; /* it has died meanwhile: this is no address */
+        }
+        int error =
+            nest__mail_send((uint16_t)(serial - 1), (nest__ref){.slot = NEST__NO_NUMBER},
+                            NEST__SEND_GROUP, published_mail, (uint32_t)sizeof head + text->n);
         result = error != 0 ? error : result;
     }
     return result;
