@@ -6,14 +6,13 @@ import itertools
 import os
 import random
 import shutil
-import time
 from conditioning import load
+from common import processes
 from common.processes import Failed
 from common.specweb import CLASSES, DIRECTORY
 from conditioning.servers import Server, missing
 
 CGROUP = '/sys/fs/cgroup/memory'
-WAIT = 20       # seconds, for processes to be gone
 VARIANTS = [('apache', []), ('apache', ['request']), ('nginx', []), ('nginx', ['request']), ('nest', []), ('nest', ['request']),
             ('ccserver', ['request'])]
 SCRIPT = '''local paths = {}
@@ -38,17 +37,18 @@ class Limited:
 
     def close(self):
         """Removes it once its processes have ended, which were told to."""
-        end = time.monotonic() + WAIT
-        while True:
-            try:
-                with open(f'{self.path}/memory.force_empty', 'w', encoding='ascii') as file:
-                    file.write('0')
-                os.rmdir(self.path)
-                return
-            except OSError as error:
-                if error.errno != errno.EBUSY or time.monotonic() > end:
-                    raise Failed(f'the memory cgroup {self.path} cannot be removed: {error}') from None
-                time.sleep(0.05)
+        processes.until(self._removed, f'{self.path} still has processes')
+
+    def _removed(self):
+        try:
+            with open(f'{self.path}/memory.force_empty', 'w', encoding='ascii') as file:
+                file.write('0')
+            os.rmdir(self.path)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+            return False
+        return True
 
 
 def make(folder, directories):

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests"))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 from support import sample
 
 ESCAPES = {ord("\r"): "\\r", ord("\n"): "\\n", ord("\t"): "\\t", ord("\\"): "\\\\", ord('"'): '\\"'}
@@ -25,10 +26,9 @@ if os.geteuid() == 0:
 def runtime_lister():
     """The program that prints the list of the runtime's files (runtime/print.rs). It is built once:
     other steps hold cargo's lock for long."""
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    subprocess.run(["cargo", "build", "--quiet", "--package", "nest-runtime"], cwd=root, check=True)
-    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(root, "target")
-    return os.path.join(root, target, "debug", "nest-runtime")
+    subprocess.run(["cargo", "build", "--quiet", "--package", "nest-runtime"], cwd=ROOT, check=True)
+    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
+    return os.path.join(ROOT, target, "debug", "nest-runtime")
 
 
 @functools.cache

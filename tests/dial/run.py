@@ -104,12 +104,11 @@ def main():
         for name in PRELOADED:
             run([shutil.which('cc') or 'cc', '-shared', '-fPIC', '-o', os.path.join(folder, f'{name}.so'),
                  os.path.join(HERE, f'{name}.c')])
-        other = sys.argv[1:] or sample.some([model for model in SOCKET_MODELS if model != 'event'], 1)
         for form in sys.argv[1:] or forms():
             report.heading(form)
             try:
                 serve(report, form, folder, nest)
-                if form in ('event', *other) and '+' not in form and '*' not in form:
+                if '+' not in form and '*' not in form:
                     scarce(report, form, folder, nest)
                 if '+' in form or (sys.argv[1:] and '*' not in form):
                     proxies(report, form, folder, nest)

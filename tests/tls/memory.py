@@ -14,6 +14,7 @@ from support.expect import WAIT, same, until
 from support.memory import Memory
 from links import context
 
+
 def asleep(server):
     """Whether all its threads are: what they have begun is done."""
     for pid in server.family():
