@@ -155,10 +155,11 @@ INLINE void note_closing(__u64 now) {
         *last = now;
 }
 
-/* Tries to answer a plain request here; 0: the server must. */
+/* Tries to answer a plain request here; 0: the server must. Of an `early` one only the name is
+ * learnt: many clients send no second request. */
 INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
                        struct tcp_sock *socket, struct scratch *scratch, struct request *request,
-                       __u64 key) {
+                       __u64 key, int early) {
     __u64 now = now_coarse();
     __u32 zero = 0, *index, which, size;
     __u32 conditional = request->condition.tag || request->condition.since;
@@ -173,6 +174,8 @@ INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
         ask(&scratch->question, conditional, now);
         return 0;
     }
+    if (early)
+        return 0;
     which = *index;
     entry = map_lookup(&entries, &which);
     if (!entry)
@@ -288,8 +291,8 @@ int nest_verdict(struct __sk_buff *skb) {
             goto user;
         connection->mode = MODE_KERNEL;
     }
-    if (request.line == LINE_PLAIN && !early &&
-        answer_here(skb, connection, socket, scratch, &request, key))
+    if (request.line == LINE_PLAIN &&
+        answer_here(skb, connection, socket, scratch, &request, key, early))
         return SK_PASS;
     connection->mode = MODE_WAITS;
     connection->known = 0;

@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-from accelerated import WAIT, Failed, Site, answer, same
+from accelerated import WAIT, Failed, Site, answer, same, until
 
 # It waits before it accepts while there is a file `pause`, and writes a byte to `vain` for each read of nothing.
 SERVER = '''
@@ -50,7 +50,7 @@ REQUEST = b'GET /a.txt HTTP/1.1\r\nHost: test\r\n\r\n'
 
 
 def early(folder):
-    """A request that comes before the accept is answered, and its socket does not look readable afterwards."""
+    """A request that comes before the accept is answered, its name is learnt, and its socket does not look readable afterwards."""
     def made(site):
         return [sys.executable, '-c', SERVER, str(site.port), folder], None
 
@@ -60,7 +60,14 @@ def early(folder):
 
     with Site(folder, server=made) as site:
         site.write('a.txt', b'body')
-        site.keep('a.txt')
+
+        def learnt():
+            with socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
+                client.sendall(REQUEST)
+                same('the first answer', answer(client)[1], b'body')
+            return 'kept: 1 answers' in site.ask('status')
+        with open(os.path.join(folder, 'pause'), 'wb'):
+            until('the name is learnt from first requests alone', learnt)
         with open(os.path.join(folder, 'pause'), 'wb'), \
                 socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
             client.sendall(REQUEST)
