@@ -190,9 +190,14 @@ impl Loader for Files {
 
 /// Without redundant `./`.
 fn tidy(path: &Path) -> PathBuf {
-    path.components()
+    let tidied: PathBuf = path
+        .components()
         .filter(|c| *c != Component::CurDir)
-        .collect()
+        .collect();
+    if tidied == Path::new("") {
+        return ".".into();
+    }
+    tidied
 }
 
 fn read_file(file: &Path) -> Result<Vec<u8>, String> {
@@ -203,15 +208,20 @@ fn read_file(file: &Path) -> Result<Vec<u8>, String> {
     read_all(&mut File::open(file).map_err(|e| reason(&e))?)
 }
 
+/// Opens a file whose reads return at once; `/proc` has files that look regular and wait for ever.
+fn open_at_once(file: &Path) -> Result<File, String> {
+    File::options()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(file)
+        .map_err(|e| reason(&e))
+}
+
 /// Reads a FIFO, which must have a writer soon. A pipe that a shell made, as for `<(…)`, and that has
 /// no writer any more is at its end.
 fn read_fifo(file: &Path, limit: Duration) -> Result<Vec<u8>, String> {
     let failed = |e: Errno| reason(&e.into());
-    let opened = File::options()
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(file)
-        .map_err(|e| reason(&e))?;
+    let opened = open_at_once(file)?;
     let within = Timespec::try_from(limit).expect("it is short");
     let mut waited = [PollFd::new(&opened, PollFlags::IN)];
     let mut first = [0];
@@ -243,7 +253,7 @@ fn read_regular(file: &Path) -> Result<Vec<u8>, String> {
     if !found.is_file() {
         return Err("it is not a regular file".into());
     }
-    read_file(file)
+    read_all(&mut open_at_once(file)?)
 }
 
 fn read_all(from: &mut dyn Read) -> Result<Vec<u8>, String> {
@@ -283,6 +293,8 @@ mod tests {
             why,
             "cannot read no/such/file.nest: no such file or directory"
         );
+        let why = files.load("x.nest", ".").unwrap_err();
+        assert_eq!(why, "cannot read .: it is a directory");
         assert!(
             read_file(Path::new("/dev/zero"))
                 .unwrap_err()

@@ -267,7 +267,10 @@ static void shares_rarely(void) {
     }
     if (idle != NULL) {
         uint32_t least, sum = shares_sum((1 << NEST__CLASSES) - 1, &least);
-        idle->single = shares.others - shares.last > SHARES_TURN + 4 * sum / shares.quota[0];
+        /* What class 1 had in its last turn is made up for first: a whole one, if a client changed
+         * to it. */
+        uint32_t had = shares.restless ? SHARES_TURN : 4;
+        idle->single = shares.others - shares.last > SHARES_TURN + had * sum / shares.quota[0];
         idle->arrived = shares.others;
         small_send(idle, "ASK\n");
     }
