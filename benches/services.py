@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What a service costs: the processor time of a message with an option, less that without it, in turns.
+"""What an option or a setting costs: the processor time of a message with it, less that without it, in turns.
 
-usage: services.py [--nest NEST] [--model MODEL] [--web] OPTION ...
+usage: services.py [--nest NEST] [--model MODEL] [--web] [--set NAME=VALUE] [OPTION ...]
 
 Examples: services.py 'metrics 127.0.0.1:0'
           services.py --web 'metrics 127.0.0.1:0' 'accessLog ./access'
+          services.py --web --set dispatchers=2
 
 With --web it is examples/web that serves files of 2 KB to wrk's 64 connections; without the options it has no log.
 
@@ -36,11 +37,12 @@ WEB, SECONDS = os.path.join(ROOT, 'examples', 'web'), 2     # of a round
 class Running:
     """A server, and the processor time of the process that serves."""
 
-    def __init__(self, nest, model, folder, name, options):
+    def __init__(self, nest, model, folder, name, options, settings=()):
         exe = os.path.join(folder, name)
         spec = self.spec(folder, name, '\n'.join(f'%option {option}' for option in options))
         subprocess.run([nest, 'build', '--model', model, spec, '-o', exe], check=True, stderr=subprocess.DEVNULL)
-        self.process = subprocess.Popen([exe, '--set', 'listen=127.0.0.1:0'], stdout=subprocess.PIPE, text=True,
+        words = [word for setting in ('listen=127.0.0.1:0', *settings) for word in ('--set', setting)]
+        self.process = subprocess.Popen([exe, *words], stdout=subprocess.PIPE, text=True,
                                         stderr=subprocess.DEVNULL, cwd=folder)
         self.port = int(re.search(r'127\.0\.0\.1:(\d+)', self.process.stdout.readline()).group(1))
         self.burst(1, 100)
@@ -111,13 +113,16 @@ def main():
     parser.add_argument('--nest', default='target/release/nest')
     parser.add_argument('--model', default='event')
     parser.add_argument('--web', action='store_true', help='examples/web, and files of 2 KB')
-    parser.add_argument('options', nargs='+', metavar='OPTION', help='as behind %%option')
+    parser.add_argument('--set', action='append', default=[], metavar='NAME=VALUE', help='a setting of the server')
+    parser.add_argument('options', nargs='*', metavar='OPTION', help='as behind %%option')
     words = parser.parse_args()
+    if not words.set and not words.options:
+        parser.error('an option or --set is needed')
     with tempfile.TemporaryDirectory(prefix='nest-services-') as folder:
         nest = os.path.abspath(words.nest)
         kind = Web if words.web else Running
         servers = [kind(nest, words.model, folder, 'without', []),
-                   kind(nest, words.model, folder, 'with', words.options)]
+                   kind(nest, words.model, folder, 'with', words.options, words.set)]
         for together, messages in BURSTS[1:] if words.web else BURSTS:
             plain, more = [], []
             for turn in range(ROUNDS):

@@ -51,6 +51,8 @@ pub enum Point {
     /// Whether new clients have to wait, when so many sessions of a loop have something to do. A loop
     /// asks before and after it sleeps.
     Load,
+    /// Whether new clients have to wait, because of those that a loop took since it looked.
+    Enough,
     /// The descriptor that tells a worker of messages from other workers; 0: it gets none.
     Mailbox,
     /// A worker hands one such message to its session. Whether there may be more.
@@ -243,6 +245,10 @@ pub const POINTS: &[Row] = &[
             "uint32_t actions",
             "actions",
         )
+    },
+    Row {
+        called: LOOPS,
+        ..row(Point::Enough, "enough", Joined::Any, "void", "")
     },
     row(Point::Mailbox, "mailbox", Joined::Error, "void", ""),
     row(

@@ -262,7 +262,7 @@ services! {
         "proxied.c" PROXIED;
         "ahead.c" AHEAD;
     }
-    overload OVERLOADED, [Start, Load, Due, Admit, Release] {
+    overload OVERLOADED, [Start, Load, Enough, Due, Admit, Release] {
         "overload.h" OVERLOADED;
         "told.c" Both(&Sockets, &OVERLOADED);
         "told_script.c" Both(&Not(&Sockets), &OVERLOADED);

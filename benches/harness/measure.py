@@ -27,7 +27,7 @@ def check(running, workload, server):
     if workload.serve == 'constant':
         if len(body) != server.constant:
             raise Failed(f'{len(body)} bytes for {path}')
-    elif body != content(int(path[1:])):
+    elif server.name != 'floor-constant' and body != content(int(path[1:])):
         raise Failed(f'other bytes than the file has for {path}')
     return len(body)
 

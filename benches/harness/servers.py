@@ -17,6 +17,7 @@ from .machine import Failed, Group, read
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(HERE)
 READY = 30                              # seconds until a server must answer
+HEAD = 67                               # bytes before a file's, as specs/files.nest has them
 CFLAGS = ['-std=gnu17', '-O2', '-Wall', '-Wextra', '-Wpedantic', '-Werror']
 SPARE = 16                              # clients beyond those of a workload
 
@@ -33,19 +34,21 @@ class Server:
     conf: str = ''
     settings: tuple = ()                # of the template
     constant: int = 0                   # bytes of its constant answer's body; 0: it has none
+    model: str = ''                     # of this project's servers and of floors
+    option: str = ''                    # one more, in the specification
 
 
-def nest(model, about):
-    """This project's server of a model."""
-    return Server(f'nest-{model}', about,
-                  '{nest} --port {port} --set fileRoot={root} --set maxClients={clients}', 'nest',
-                  constant=126)
+def nest(model, about, name='', option=''):
+    """This project's server of a model, perhaps with an option more."""
+    return Server(f'nest-{name or model}', about,
+                  '{nest} --port {port} --set fileRoot={root} --set maxClients={clients} {quiet}', 'nest',
+                  constant=126, model=model, option=option)
 
 
-def floor(kind, about, package=''):
+def floor(model, about, package='', name='', serve='{serve}'):
     """The least that the system calls of a model cost. `package`: a library that it needs."""
-    return Server(f'floor-{kind}', about, '{floor} --port {port} {serve} --workers {workers}',
-                  'floor', package, constant=126)
+    return Server(f'floor-{name or model}', about, f'{{floor}} --port {{port}} {serve} --workers {{workers}}',
+                  'floor', package, constant=126, model=model)
 
 
 def apache(mpm, about):
@@ -63,10 +66,13 @@ def nginx(name, sendfile, about):
 SERVERS = {server.name: server for server in (
     nest('event', 'eventServer'),
     nest('uring', 'uringServer'),
+    nest('event', 'eventServer, with fileCache', 'cached', 'fileCache S3-FIFO 256M'),
     nest('thread', 'threadServer, a thread for each client'),
     nest('process', 'processServer, a process for each client'),
     nest('prefork', 'preforkServer, processes that serve one client after another'),
     floor('epoll', 'an edge-triggered loop that receives and sends'),
+    floor('epoll', 'the same loop; its answer is as long as the file, and always the same', name='constant',
+          serve='--bytes {bytes}'),
     floor('uring', 'a ring with multishot accept and receive', 'liburing-dev'),
     floor('thread', 'threads in accept, then in recv'),
     floor('process', 'processes in accept, then in recv'),
@@ -111,7 +117,8 @@ class Workshop:
     def __init__(self, folder, nest_program, files):
         self.folder, self.nest, self.files = folder, nest_program, files
         self.root = os.path.join(folder, 'files')
-        self.specs = {'constant': os.path.join(HERE, 'specs', 'constant.nest'), 'files': files}
+        self.specs = {'constant': os.path.join(HERE, 'specs', 'constant.nest'), 'files': files,
+                      'minimal': os.path.join(HERE, 'specs', 'files.nest')}
         self.built = {}
         self.count = 0
 
@@ -131,15 +138,31 @@ class Workshop:
 
     def program(self, server, serve):
         """The program of one of this project's servers or floors; `serve`: constant or files."""
-        kind = server.name.partition('-')[2]
         if server.kind == 'floor':
-            source = os.path.join(HERE, 'floors', kind + '.c')
-            libraries = ['-luring'] if kind == 'uring' else []
-            return self.once(server.name, ['cc', *CFLAGS, '-pthread', source, *libraries])
+            source = os.path.join(HERE, 'floors', server.model + '.c')
+            libraries = ['-luring'] if server.model == 'uring' else []
+            return self.once(f'floor-{server.model}', ['cc', *CFLAGS, '-pthread', source, *libraries])
         if server.kind == 'nest':
             return self.once(f'{server.name}-{serve}',
-                             [self.nest, 'build', self.specs[serve], '--model', kind])
+                             [self.nest, 'build', self.spec(server, serve), '--model', server.model])
         return ''
+
+    def spec(self, server, serve):
+        """The specification; with the server's option, a copy that has it."""
+        if not server.option:
+            return self.specs[serve]
+        folder, name = os.path.split(self.specs[serve])
+        own = os.path.join(self.folder, f'{server.name}-{serve}-spec')
+        if not os.path.exists(own):
+            shutil.copytree(folder, own)
+            text = read(os.path.join(own, name))
+            with open(os.path.join(own, name), 'w', encoding='utf-8') as file:
+                file.write(text.replace('\n%option ', f'\n%option {server.option}\n%option ', 1))
+        return os.path.join(own, name)
+
+    def quiet(self, serve):
+        """What keeps the server from writing a line for each answer, as the others are told too."""
+        return '--set logging=errors' if '\n%option logging ' in read(self.specs[serve]) else ''
 
     def build(self, servers, workloads):
         """All that will be needed, so that a mistake in it is said before anything is measured."""
@@ -151,7 +174,7 @@ class Workshop:
 
     def warm(self, workload):
         """Reads what will be asked for, so that it is in memory: no disk is measured."""
-        if workload.serve == 'files':
+        if workload.serve != 'constant':
             paths = [workload.path]
             if not workload.path:
                 with open(os.path.join(self.folder, 'mix'), encoding='ascii') as mix:
@@ -203,7 +226,8 @@ class Running:
         words = server.words.format(
             nest=program, floor=program, port=self.port, root=shop.root, work=work, conf=conf,
             workers=workers, serve=serve + (' --close' if workload.closing else ''),
-            clients=clients if server.name in ('nest-event', 'nest-uring') else workers,
+            bytes=workload.size + HEAD, quiet=shop.quiet(workload.serve),
+            clients=clients if server.model in ('event', 'uring') else workers,
             user='-u www-data' if as_root else '').split()
         self.group = Group()
         try:

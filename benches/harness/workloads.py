@@ -8,6 +8,7 @@ import dataclasses
 import os
 
 SIZES = (192, 1024, 2048, 10240, 65536, 1048576)
+CACHED = (50, 2048, 10240)
 IDLE, MIX_CLIENTS, CLIENTS = 10_000, 1024, 64
 RATES = (1000, 2000, 4000, 8000, 12000, 16000, 20000, 25000)
 FLOORS = {'nest-event': 'floor-epoll', 'nest-uring': 'floor-uring',
@@ -33,7 +34,7 @@ class Workload:
     name: str
     about: str
     servers: tuple
-    serve: str = 'files'                # or 'constant': the same 192 bytes
+    serve: str = 'files'                # or 'minimal', by the least specification; 'constant': 192 bytes
     path: str = '/constant'             # '': the mix
     load: tuple = ()
     variants: tuple = (('', ()),)
@@ -46,13 +47,27 @@ class Workload:
     once: bool = False                  # one round: a table, not a ratio
     targets: tuple = ()
 
+    @property
+    def size(self):
+        """Bytes of the file that is asked for; 0: of several."""
+        return int(self.path[1:]) if self.path[1:].isdigit() else 0
+
 
 def keep_alive(size):
     """Files of a size."""
     peers = ('nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event')
     return Workload(f'file-{size}', f'a file of {size:,} bytes, keep-alive, 64 connections',
-                    ('nest-event', 'nest-uring', 'floor-epoll', *peers), path=f'/{size}',
-                    targets=(Target('nest-event', 'cost', 1, peers[:2]),))
+                    ('nest-event', 'nest-cached', 'nest-uring', 'floor-epoll', *peers), path=f'/{size}',
+                    targets=(Target('nest-event', 'cost', 1, peers[:2]),
+                             Target('nest-cached', 'cost', 1, ('h2o',))))
+
+
+def cached(size):
+    """A file that the server has in memory, by the least specification."""
+    return Workload(f'cached-{size}', f'a file of {size:,} bytes from memory, keep-alive, 64 connections',
+                    ('nest-cached', 'floor-constant', 'h2o', 'nginx-copy'), serve='minimal', path=f'/{size}',
+                    targets=(Target('nest-cached', 'cost', 1.25, ('floor-constant',)),
+                             Target('nest-cached', 'cost', 1, ('h2o',))))
 
 
 def constant():
@@ -102,12 +117,17 @@ WORKLOADS = {workload.name: workload for workload in (
              targets=(Target('nest-event', 'cost', 1 / 8, ('nginx-copy',)),)),
     close(),
     *(keep_alive(size) for size in SIZES),
+    *(cached(size) for size in CACHED),
+    Workload('cached-pipelined', '16 requests at a time, a file of 2,048 bytes from memory, 64 connections',
+             ('nest-event', 'nest-cached', 'nginx-copy', 'h2o'), serve='minimal', path='/2048', load=('--depth', '16'),
+             targets=(Target('nest-cached', 'cost', 1 / 4, ('nginx-copy',)),)),
     Workload('mix', f'{MIX_CLIENTS:,} clients, keep-alive, files as SPECweb99 asks for them',
-             ('nest-event', 'nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event'),
+             ('nest-event', 'nest-cached', 'nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event'),
              path='', load=('--clients', str(MIX_CLIENTS), '--warm', '1'), clients=MIX_CLIENTS,
              longer=4,                  # so that each client has many answers
              targets=(Target('nest-event', 'jain', .999),
-                      Target('nest-event', 'cost', .9, ('nginx-copy', 'nginx-sendfile')))),
+                      Target('nest-event', 'cost', .9, ('nginx-copy', 'nginx-sendfile')),
+                      Target('nest-cached', 'cost', .6, ('nginx-copy', 'nginx-sendfile')))),
     Workload('latency', 'at 70 % of what each can do, arrivals at random: 192 bytes, keep-alive',
              ('nest-event', 'floor-epoll', 'nginx-copy'), serve='constant', share=.7,
              targets=tuple(Target('nest-event', figure, 1.25, ('floor-epoll',))
@@ -145,7 +165,7 @@ def write(path, data):
 def make_files(root):
     """All files that are asked for, and the list of the mix; its path."""
     os.makedirs(root)
-    for size in SIZES:
+    for size in sorted({*SIZES, *CACHED}):
         write(os.path.join(root, str(size)), content(size))
     total = sum(1 / (k + 1) for k in range(DIRECTORIES))
     lines = []

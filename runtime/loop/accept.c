@@ -15,8 +15,8 @@
 
 enum {
     ACCEPT_PAUSE_MS = 1000,
-    ACCEPT_TOGETHER = 64,   /* in a row, of one completion */
-    ACCEPT_SHORT_US = 1000, /* first actions that take longer end the row: others wait */
+    ACCEPT_TOGETHER = 1024, /* in a row, of one completion; */
+    ACCEPT_ROW_US = 4000    /* after that time the row ends: others wait */
 };
 
 struct nest__accept nest__accept;
@@ -45,13 +45,17 @@ void nest__accept_open(bool on) {
     }
 }
 
-void nest__accept_load(uint32_t actions) {
-    bool over = nest__on_load(actions);
+/* Whether new clients have to wait, as services say. */
+static void accept_over(bool over) {
     if (over != nest__accept.over) {
         nest__accept.over = over;
         nest__share_overloaded(over);
         nest__accept_open(!over || nest__stopping());
     }
+}
+
+void nest__accept_load(uint32_t actions) {
+    accept_over(nest__on_load(actions));
 }
 
 void nest__accept_pause(int error) {
@@ -144,6 +148,9 @@ bool nest__accept_listener(unsigned index) {
     int error;
     loop->accepts = 0;
     loop->accepting = 0;
+    if (nest__on_enough()) {
+        accept_over(true);
+    }
     nest_session *s = accept_take(&nest__listeners[index], &arrival, &error);
     if (s != NULL) {
         nest__accept_open(true);
@@ -151,9 +158,11 @@ bool nest__accept_listener(unsigned index) {
          * completions. */
         bool crowd =
             nest__poller_completed() > 1 && taken < ACCEPT_TOGETHER && !nest__ready_paces();
-        uint64_t began = crowd ? nest__clock_us() : 0;
+        if (crowd && taken == 0) {
+            loop->row = nest__clock_us();
+        }
         accept_begin(s, &arrival);
-        if (crowd && nest__accept.open && nest__clock_us() - began < ACCEPT_SHORT_US) {
+        if (crowd && nest__accept.open && nest__clock_us() - loop->row < ACCEPT_ROW_US) {
             loop->accepts = taken + 1;
             loop->accepting = index + 1;
         }

@@ -33,6 +33,7 @@ struct nest__loop {
     uint32_t turns;            /* of the ready list that are left before the next poll */
     uint64_t spent;            /* bytes moved in this step */
     uint32_t accepts;          /* connections taken in a row from listener accepting - 1 */
+    uint64_t row;              /* us: when the first of them was */
     uint32_t accepting;        /* 0: no listener is tried again without an event */
     bool helped;               /* jobs may have finished */
     bool expired;              /* deadlines may have come */

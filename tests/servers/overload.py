@@ -30,7 +30,7 @@ crash = "crash" NL { __builtin_trap(); }
 '''
 # Clients keep the loop busy; OVERLOAD may be left out.
 BUSY = r'''
-%option eventServer 100
+%option eventServer 800
 %option overload actions 8 2
 %{
 #include <unistd.h>
@@ -42,7 +42,7 @@ OVERLOAD { $reply("too much\n"); }
 work = "work" NL { usleep(20000); $reply("done\n"); }
 long = "long" NL { usleep(300000); $reply("done\n"); }
 '''
-BUSY_CLIENTS = 20
+BUSY_CLIENTS, FLOOD = 20, 150
 MOST, CROWD, ROUNDS, TIMEOUT = 4, 40, 3, 20
 
 
@@ -264,6 +264,23 @@ def told(server):
         raise Failed(f'clients too many are told {away}')
 
 
+def flood(server):
+    """overload: of a crowd that comes during a long action few get in, and the others are told at once, none is reset"""
+    with Client(server) as first, Client(server) as second, contextlib.ExitStack() as stack:
+        for client in (first, second):
+            client.expect(b'hello\n')
+        first.send(b'long\n')
+        links = []
+        for _ in range(FLOOD):
+            links.append(stack.enter_context(socket.create_connection(('127.0.0.1', server.port), TIMEOUT)))
+        second.send(b'work\n')      # beside new clients somebody else has something to do
+        told = [link.recv(64).decode() for link in links]
+        if set(told) != {'hello\n', 'too much\n'} or told.count('hello\n') >= BUSY_CLIENTS:
+            raise Failed(f'{told.count("hello" + chr(10))} of {FLOOD} get in; they are told {sorted(set(told))}')
+        for client in (first, second):
+            client.expect(b'done\n')
+
+
 def afterwards(server):
     """overload by time: it is over when the loop has slept, and the next client is served at once"""
     for _ in range(ROUNDS):
@@ -304,6 +321,7 @@ def loops(report, nest, folder, model):
             (lambda server: busy(server, 'too much\n'), busier, ()),
             # The client comes while a turn lasts that is too long.
             (lambda server: busy(server, 'too much\n', 0.05), busier, ('overload=100ms',)),
+            (flood, busier, ('maxClients=800',)),
             (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
             (afterwards, busier, ('overload=5ms',)), (afterwards, rest, ('overload=5ms',)),
             (tightest, busier, ('overload=actions 1 0',)), (tightest, rest, ('overload=actions 1 0',)),

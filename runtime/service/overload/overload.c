@@ -1,7 +1,8 @@
 /* overload.c: option overload: whether a loop has too much to do to take new clients.
  *
  * Called at join points, on the loop's thread. Overload begins when a queue has its HIGH length,
- * and ends when every queue has its LOW length or less. With a duration, it begins when each turn
+ * and ends when every queue has its LOW length or less. A new client counts as one that has
+ * something to do until the loop looks what has come. With a duration, it begins when each turn
  * of the loop has taken more for a while, and ends with the first turn that has not, or when the
  * loop has slept for longer: what comes during a turn waits until its end. If the specification has
  * an OVERLOAD rule, clients are turned away meanwhile, else they wait in the queues of the
@@ -23,7 +24,8 @@ enum {
     OVERLOAD_LASTS_MS = 100, /* so long turns must be too long before overload begins */
     OVERLOAD_LOOK_MS = 50,   /* other loops' clients leave without a word to this one */
     OVERLOAD_SAY_MS = 60000,
-    OVERLOAD_TOLD = 64 /* at a time in a loop: those that do not leave have a place meanwhile */
+    OVERLOAD_TOLD = 64, /* at a time in a loop, or this part of all places: those that */
+    OVERLOAD_PART = 4   /* do not leave have a place meanwhile */
 };
 
 enum overload_queue { OVERLOAD_ACCEPTED, OVERLOAD_ACTIONS, OVERLOAD_FILES, OVERLOAD_QUEUES };
@@ -46,6 +48,8 @@ static struct {       /* scope: process, its loop's */
     const char *text; /* of the option, as it was parsed last */
     struct overload_value value;
     bool over;
+    uint32_t actions;  /* of the loop, when it looked last */
+    uint32_t taken;    /* new clients since, who may have something to do as well */
     bool asleep;       /* the loop has been asked before its sleep, and not yet behind it */
     uint64_t slept;    /* us; when it was asked before its sleep */
     uint64_t woke;     /* us; 0: it has not slept since the option was read */
@@ -61,19 +65,6 @@ static _Atomic(void *) overload_slab;
 static uint32_t overload_served(void) {
     uint32_t clients = nest__share_clients(), told = nest__overload_told_all();
     return told < clients ? clients - told : 0;
-}
-
-int nest__overload_admit(nest_session *s) {
-    bool *slab = nest__slab(&overload_slab, sizeof *slab);
-    if (slab == NULL || !overload.over || !nest__has_overload) {
-        return NEST__ADMITTED;
-    }
-    if (nest__overload_told_own() >= OVERLOAD_TOLD) {
-        return NEST__REFUSED;
-    }
-    slab[s->self.slot] = true;
-    nest__overload_told_add(1);
-    return NEST__TURNED_AWAY;
 }
 
 void nest__overload_release(nest_session *s) {
@@ -207,6 +198,34 @@ static void overload_look(uint32_t actions, bool late) {
     overload.over = over;
 }
 
+static uint32_t overload_told_most(void) {
+    uint32_t part = nest__config.max_clients / OVERLOAD_PART;
+    return part > OVERLOAD_TOLD ? part : OVERLOAD_TOLD;
+}
+
+/* Clients are taken in rows. So those who come at once do not all get in because the loop had
+ * little to do when it looked. */
+int nest__overload_admit(nest_session *s) {
+    bool *slab = nest__slab(&overload_slab, sizeof *slab);
+    if (slab == NULL || !overload.over || !nest__has_overload) {
+        overload.taken++;
+        if (!overload.over) {
+            overload_look(overload.actions + overload.taken, false);
+        }
+        return NEST__ADMITTED;
+    }
+    if (nest__overload_told_own() >= overload_told_most()) {
+        return NEST__REFUSED;
+    }
+    slab[s->self.slot] = true;
+    nest__overload_told_add(1);
+    return NEST__TURNED_AWAY;
+}
+
+bool nest__overload_enough(void) {
+    return overload.over && !nest__has_overload;
+}
+
 bool nest__overload_load(uint32_t actions) {
     const char *text = atomic_load_explicit(&nest__config.overload, memory_order_acquire);
     if (text != overload.text) {
@@ -229,8 +248,10 @@ bool nest__overload_load(uint32_t actions) {
         }
     }
     overload.asleep = !overload.asleep;
+    overload.actions = actions;
+    overload.taken = 0;
     overload_look(actions, late);
-    return overload.over && !nest__has_overload;
+    return nest__overload_enough();
 }
 
 /* The loop wakes for this, and looks before it sleeps again. */

@@ -6,6 +6,7 @@
 
 int nest__overload_start(void);
 bool nest__overload_load(uint32_t actions);
+bool nest__overload_enough(void);
 int nest__overload_admit(nest_session *); /* an enum nest__admission */
 void nest__overload_release(nest_session *);
 uint32_t nest__overload_due(void);

@@ -5,11 +5,13 @@
  * served, those that have sent what no rule has taken, and actions that wait for a helper, and it
  * knows how long actions take. It knows these rules (docs/language.md):
  *
- * - Overload begins when a queue has its HIGH length, or when all turns of the loop have been too
+ * - Overload begins when a queue has its HIGH length, where clients that were accepted since the
+ *   loop looked have something to do, or when all turns of the loop have been too
  *   long for 100 ms. It ends when all queues have at most their LOW lengths, or with a turn that
  *   was not too long. The loop looks before and after it sleeps.
  * - Meanwhile nobody is accepted; otherwise, everybody is. With the rule, new clients run OVERLOAD
- *   and nothing else, and get all that it says; above 64 at once, they are reset.
+ *   and nothing else, and get all that it says; above a quarter of all places at once, they are
+ * reset.
  * - All that the others send is answered before the loop sleeps.
  *
  * State: the option, the counts, a clock that advances as actions say. */
@@ -35,7 +37,8 @@ const bool nest__has_overload = MARKS_TOLD;
 
 enum {
     MARKS_LASTS_US = 100000,
-    MARKS_TOLD_MOST = 64,
+    MARKS_CLIENTS = 280,
+    MARKS_TOLD_MOST = MARKS_CLIENTS / 4,
     MARKS_TEXT = 3000 /* bytes that OVERLOAD says */
 };
 enum marks_queue { MARKS_ACCEPTED, MARKS_ACTIONS, MARKS_FILES, MARKS_QUEUES };
@@ -54,6 +57,7 @@ static struct {
     bool over, asleep;
     uint64_t slept, woke, late_since; /* us; 0: none */
     uint32_t told;                    /* sessions that are turned away */
+    uint32_t actions, taken;          /* when the loop looked; clients since */
     /* the clock */
     uint32_t clock_ms;
     uint64_t us;
@@ -144,6 +148,8 @@ void marks_load(uint32_t actions) {
     marks.over = marks_value()->turn != 0 ? marks_late(marks_us()) : marks_over(lengths);
     marks.begun += marks.over && !before;
     marks.asleep = !marks.asleep;
+    marks.actions = actions;
+    marks.taken = 0;
     if (sim.verbose && marks.over != before) {
         printf("overload %s: %u clients, %u with something to do, %u for helpers\n",
                marks.over ? "begins" : "ends", (unsigned)lengths[MARKS_ACCEPTED],
@@ -164,11 +170,24 @@ uint32_t marks_completed(void) {
 
 /* In place of the listener. */
 int marks_take(struct nest__listener *listener, struct nest__arrival *arrival, bool nonblock) {
+    (void)script_job_next(); /* helpers take what waits */
     int error = nest__take(listener, arrival, nonblock);
     if (error == 0 && !MARKS_TOLD && marks.over) {
         sim_broken(NULL, "a client is accepted, and the loop is overloaded");
     }
     return error;
+}
+
+/* A client was accepted, and may have something to do. */
+static void marks_taken(void) {
+    uint32_t lengths[MARKS_QUEUES];
+    marks.taken++;
+    if (!marks.over) {
+        marks_lengths(lengths);
+        lengths[MARKS_ACTIONS] = marks.actions + marks.taken;
+        marks.over = marks_over(lengths);
+        marks.begun += marks.over;
+    }
 }
 
 /* -- the clients */
@@ -256,6 +275,9 @@ static void marks_begin(nest_session *s, struct small_client *client, bool turne
         sim_broken(NULL, "conversation %u is %s, and the loop is %soverloaded",
                    (unsigned)client->who, turned ? "turned away" : "served",
                    marks.over ? "" : "not ");
+    }
+    if (!turned) {
+        marks_taken();
     }
 }
 
@@ -397,7 +419,7 @@ struct nest__command nest__command_read(void) {
     nest__command_number++;
     if (nest__command_number == 1) {
         command.verb = NEST__COMMAND_CLIENTS;
-        command.number = 400;
+        command.number = nest__config.max_clients = MARKS_CLIENTS;
         return command;
     }
     marks_check();

@@ -41,8 +41,8 @@ MUTATIONS = [
     ("idle-is-overload", "service/overload/overload.c", "overload.too_long = idle ? 0 : overload.too_long;",
      "", "overload"),
     ("told-are-served", "service/overload/overload.c", "told < clients ? clients - told : 0;", "clients;", "told"),
-    ("told-one-more", "service/overload/overload.c", "nest__overload_told_own() >= OVERLOAD_TOLD",
-     "nest__overload_told_own() > OVERLOAD_TOLD", "told"),
+    ("told-one-more", "service/overload/overload.c", "nest__overload_told_own() >= overload_told_most()",
+     "nest__overload_told_own() > overload_told_most()", "told"),
     ("told-for-ever", "service/overload/overload.c", "        nest__overload_told_add(-1);\n", "", "told"),
     # -- fileCache
     ("pin-not-checked", "service/contents/contents.c",
