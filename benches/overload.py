@@ -14,11 +14,15 @@ import argparse
 import asyncio
 import os
 import random
-import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'tests'))
+from support.server import Server                                    # noqa: E402
 
 SPEC = r'''%option eventServer 4000
 %option overload actions 20 5
@@ -79,25 +83,9 @@ class Clients:
         return time.monotonic() - begin
 
 
-class Running:
-    """The server; `with` ends it."""
-
-    def __init__(self, exe, settings):
-        words = [word for setting in ('listen=127.0.0.1:0', *settings) for word in ('--set', setting)]
-        self.process = subprocess.Popen([exe, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.port = int(re.search(r'127\.0\.0\.1:(\d+)', self.process.stdout.readline())[1])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(LIMIT)
-
-
 def measure(exe, settings, factor, seconds):
     """(answers a second, turned away a second, mean ms of those answered, failed)."""
-    with Running(exe, settings) as server:
+    with Server([exe], options=settings) as server:
         clients = Clients(server.port)
         took = asyncio.run(clients.come(factor * CAPACITY, seconds))
     return len(clients.took) / took, clients.away / took, 1000 * statistics.fmean(clients.took or [0]), clients.failed

@@ -137,7 +137,7 @@ class Workshop:
         return self.once('load', ['cc', *CFLAGS, *sources, '-lm'])
 
     def program(self, server, serve):
-        """The program of one of this project's servers or floors; `serve`: constant or files."""
+        """The program of one of this project's servers or floors; `serve`: as in a workload."""
         if server.kind == 'floor':
             source = os.path.join(HERE, 'floors', server.model + '.c')
             libraries = ['-luring'] if server.model == 'uring' else []

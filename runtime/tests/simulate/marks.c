@@ -6,12 +6,12 @@
  * knows how long actions take. It knows these rules (docs/language.md):
  *
  * - Overload begins when a queue has its HIGH length, where clients that were accepted since the
- *   loop looked have something to do, or when all turns of the loop have been too
- *   long for 100 ms. It ends when all queues have at most their LOW lengths, or with a turn that
- *   was not too long. The loop looks before and after it sleeps.
+ *   loop looked have something to do, or when all turns of the loop have been too long for 100 ms.
+ *   It ends when all queues have at most their LOW lengths, or with a turn that was not too long.
+ *   The loop looks before and after it sleeps, and when it has accepted a client.
  * - Meanwhile nobody is accepted; otherwise, everybody is. With the rule, new clients run OVERLOAD
- *   and nothing else, and get all that it says; above a quarter of all places at once, they are
- * reset.
+ *   and nothing else, and get all that it says; above a quarter of all places at once they are
+ *   reset.
  * - All that the others send is answered before the loop sleeps.
  *
  * State: the option, the counts, a clock that advances as actions say. */

@@ -43,6 +43,7 @@ MUTATIONS = [
     ("told-are-served", "service/overload/overload.c", "told < clients ? clients - told : 0;", "clients;", "told"),
     ("told-one-more", "service/overload/overload.c", "nest__overload_told_own() >= overload_told_most()",
      "nest__overload_told_own() > overload_told_most()", "told"),
+    ("taken-not-counted", "service/overload/overload.c", "overload.actions + overload.taken", "overload.actions", "overload"),
     ("told-for-ever", "service/overload/overload.c", "        nest__overload_told_add(-1);\n", "", "told"),
     # -- fileCache
     ("pin-not-checked", "service/contents/contents.c",
