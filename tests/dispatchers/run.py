@@ -8,6 +8,7 @@ Must not know: how loops agree.
 import collections
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -79,25 +80,40 @@ def waits(client):
     raise Failed(f'one client too many is answered: {got!r}')
 
 
+def often(judge):
+    """What it gives, in one of a few tries. A loop that gets no processor for a while leaves its clients to
+    others, as it should; on a busy machine this happens now and then."""
+    for last in (False, False, False, False, True):
+        try:
+            return judge()
+        except Failed:
+            if last:
+                raise
+            time.sleep(0.5)
+
+
 def spread(exe):
     """Clients are spread over the loops"""
+    def evenly():
+        with clients(server, 200) as some:
+            count = sorted(served_by(some).values())
+        if len(count) != 4 or count[-1] - count[0] > 4:
+            raise Failed(f'loops serve {count} of 200 clients')
+        return f'{count} of 200 clients'
     with Server([exe], clients=400, options=['dispatchers=4']) as server:
         loops(server, 4)
-        with clients(server, 200) as some:
-            count = served_by(some)
-            if len(count) != 4 or max(count.values()) - min(count.values()) > 4:
-                raise Failed(f'loops serve {sorted(count.values())} of 200 clients')
-            return f'{sorted(count.values())} of 200 clients'
+        return often(evenly)
 
 
 def respread(exe):
     """New clients come to the loop whose clients have left"""
-    with Server([exe], options=['dispatchers=2']) as server:
-        loops(server, 2)
+    def again():
         with clients(server, 20) as some:
             by = {}
             for client in some:
                 by.setdefault(ask(client), []).append(client)
+            if len(by) != 2:
+                raise Failed(f'one loop serves {len(some)} clients')
             left, stays = sorted(by)
             for client in by[left]:
                 client.socket.close()
@@ -106,6 +122,9 @@ def respread(exe):
                 count = served_by(new)
                 if count[left] < 8:
                     raise Failed(f'8 new clients: {dict(count)}, {stays} has {len(by[stays])} others')
+    with Server([exe], options=['dispatchers=2']) as server:
+        loops(server, 2)
+        often(again)
 
 
 def exact(exe):
@@ -158,8 +177,12 @@ def storm(exe):
             raise Failed(f'{len(errors)} clients: {errors[0]}')
         if most[0] > 6:
             raise Failed(f'{most[0]} clients at once')
-        if server.stop() != 0 or 'stopped after 14' not in server.rest():
+        if server.stop() != 0:
             raise Failed(server.said())
+        # Each try to see three loops takes six clients.
+        told = re.search(r'stopped after (\d+) clients', server.rest())
+        if told is None or int(told[1]) < 1440 or int(told[1]) % 6 != 0:
+            raise Failed(f'1,440 clients: {told and told[0]}')
         return '1,440 clients'
 
 
@@ -244,13 +267,14 @@ def changes(exe):
                 by = {}
                 for client in some:
                     by.setdefault(ask(client), []).append(client)
-                for count in (1, 2, 1):
+                read = 'the configuration was read again'
+                for times, count in enumerate((1, 2, 1), start=1):
                     write(count)
                     os.kill(server.process.pid, signal.SIGHUP)
-                    until('it says so', lambda: server.said().count(f'dispatchers {count} ') >= 1)
+                    until('it says so', lambda: server.said().count(read) >= times)
                     time.sleep(0.1)
                 said = server.said()
-                if said.count('the configuration was read again') != 3:
+                if said.count(read) != 3 or said.count('dispatchers 1 ') < 2 or said.count('dispatchers 2 ') < 1:
                     raise Failed(f'each change is to be told once\n{said}')
                 for pid, those in by.items():
                     for client in those:

@@ -186,16 +186,16 @@ class Folder:
     def swap(self):
         """Two folders change their names, with everything in them. In between neither is there."""
         now = {path: self.versions.known[path][-1][2] for path in self.paths}
-        turned = {path: ('two' if path.startswith('one') else 'one') + path[3:] for path in self.paths}
+        begun = time.monotonic()
         for path in self.paths:
-            self.versions.change(path, None, lambda: None)
+            turned = ('two' if path.startswith('one') else 'one') + path[3:]
+            self.versions.known[path] += [begun, None, None], [begun, None, now[turned]]
         os.rename(self.at('one'), self.at('three'))
         os.rename(self.at('two'), self.at('one'))
         os.rename(self.at('three'), self.at('two'))
         for path in self.paths:
-            self.versions.change(path, now[turned[path]], lambda: None)
-        for path in self.paths:     # what it was has ended only now
-            self.versions.known[path][-3][1] = time.monotonic()
+            for version in self.versions.known[path][-3:-1]:
+                version[1] = time.monotonic()
 
 
 class Load(threading.Thread):
