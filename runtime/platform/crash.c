@@ -144,11 +144,13 @@ void nest__crash_leave(void) {
 static pthread_key_t crash_key;
 static bool crash_has_key;
 
-/* Called by the C library in the thread that ends. The frames of the action are left, but they are
- * on a stack of the action's own, where nothing has been written since. */
+/* Called by the C library in the thread that ends. The frames of the action are left: nothing of
+ * the session may stand there, unless the action had a stack of its own. */
 static void crash_thread_ended(void *kept) {
     (void)kept;
-    nest__crash_end("ended, because an action called pthread_exit:", "");
+    if (getpid() == crash_pid) {
+        nest__crash_end("ended, because an action called pthread_exit:", "");
+    }
 }
 
 static void crash_make_key(void) {

@@ -259,6 +259,7 @@ int nest__serve_worker(uint32_t worker, uint32_t life, const sigset_t *mask) {
     worker_session.self = (nest__ref){worker, life};
     worker_slot = &worker_report->limit;
     nest__crash_install("worker", "only this client is lost");
+    nest__crash_keep_thread(true);
     worker_signals();
     sigprocmask(SIG_SETMASK, mask, NULL);
     memset(worker_buffer, 0, nest__receive_capacity()); /* its pages, ahead of the client; */
@@ -300,6 +301,7 @@ int nest__serve_alone(void) {
     }
     nest__wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     nest__crash_install("server", nest__crash_consequence());
+    nest__crash_keep_thread(true);
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGALRM, &late, NULL);

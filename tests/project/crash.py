@@ -172,6 +172,17 @@ def check(report, servers, spec):
             except Failed as error:
                 report.line(False, model, what, '', error)
     ends(report, servers, spec)
+    for model in ONE_CLIENT:
+        what = 'pthread_exit: report with rule and line, only its client is lost'
+        try:
+            with Server([servers[model]], 8) as server:
+                server.model = model
+                crash(server, spec, 'leave')
+                if server.stop() != 0:
+                    raise Failed(server.said())
+            report.line(True, model, what)
+        except Failed as error:
+            report.line(False, model, what, '', error)
     try:
         with Server([servers['thread']], 8) as server:
             leaves(server)
