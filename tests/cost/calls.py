@@ -180,6 +180,16 @@ def check_groups(report, servers):
         report.line(*judged(found, model, 'a message, one client'))
 
 
+def check_processors(report, servers):
+    """Actions on a thread: what has come at once is handed over by one call, whatever its number."""
+    report.heading(f'System calls of the loop for {CROWD} requests at once whose actions run on a thread ({ROUNDS})')
+    for model, server in servers.items():
+        found = warm(server, CROWD, b'HELLO\n', b'hello\n')
+        calls = found.get('futex', 0)
+        # On a busy machine a ring reports them in several parts, each with a call.
+        report.line(0.9 <= calls <= CROWD / 4, model, f'{CROWD} requests at once', show(found), 'expected about 1 futex')
+
+
 def show(found):
     """Calls as text."""
     return ' + '.join(f'{count:g} {name}' for name, count in found.items()) or 'none'

@@ -19,13 +19,14 @@ from support.nest import MODELS, Failed, program, run               # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SPEC, UPLOAD, FILE, GROUP, WORST = (os.path.join(HERE, f'{name}.nest')
-                                    for name in ('cost', 'upload', 'file', 'group', 'worst'))
+SPEC, UPLOAD, FILE, GROUP, PROCESSORS, WORST = (os.path.join(HERE, f'{name}.nest') for name in (
+    'cost', 'upload', 'file', 'group', 'processors', 'worst'))
 
 
 def build(nest, folder):
-    """{model: server}, {model: project}, and {model: server} of uploads, of a file, of groups, of the worst."""
-    servers, projects, uploads, files, groups, worsts = {}, {}, {}, {}, {}, {}
+    """{model: server}, {model: project}, and {model: server} of uploads, of a file, of groups, of a thread for
+    actions, of the worst."""
+    servers, projects, uploads, files, groups, threads, worsts = {}, {}, {}, {}, {}, {}, {}
     for model in MODELS:
         projects[model] = os.path.join(folder, model)
         servers[model] = os.path.join(folder, model, 'server')
@@ -40,9 +41,11 @@ def build(nest, folder):
         if model in calls.LOOPS:
             groups[model] = os.path.join(folder, model, 'group')
             run([nest, 'build', GROUP, '--model', model, '-o', groups[model]])
+            threads[model] = os.path.join(folder, model, 'processors')
+            run([nest, 'build', PROCESSORS, '--model', model, '-o', threads[model]])
         worsts[model] = os.path.join(folder, model, 'worst')
         run([nest, 'build', WORST, '--model', model, '-o', worsts[model]])
-    return servers, projects, uploads, files, groups, worsts
+    return servers, projects, uploads, files, groups, threads, worsts
 
 
 def main():
@@ -60,12 +63,13 @@ def main():
     report = Report('cost')
     nest = program()
     with tempfile.TemporaryDirectory(prefix='nest-cost-') as folder:
-        servers, projects, uploads, files, groups, worsts = build(nest, folder)
+        servers, projects, uploads, files, groups, threads, worsts = build(nest, folder)
         parts = {
             'calls': lambda: (calls.check_warm(report, servers),
                               calls.check_lines(report, uploads),
                               calls.check_files(report, files),
                               calls.check_groups(report, groups),
+                              calls.check_processors(report, threads),
                               calls.check_alone(report, servers)),
             'mallocs': lambda: (memory.check_mallocs(report, servers, folder),
                                 memory.check_lines(report, uploads, folder)),

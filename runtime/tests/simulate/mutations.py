@@ -151,7 +151,6 @@ MUTATIONS = [
     ("channel-cut-unheard", "loop/stop.c", "        (void)nest__channels_settle(s);\n", ""),
     ("channel-number-stays", "channel/pool.c", "        s->channels--;\n", "        break;\n"),
     ("channel-block-twice", "engine/channels.c", "        block->next = NULL;\n        queue->first", "        queue->first"),
-    ("channel-turn-for-all", "poller/script_later.c", " && client->chan == nest__served(s)", ""),
     ("channel-deadline-stays", "loop/channels.c", "            channels_until(further, 0); /* the wait has its own time */", "            ;"),
     # -- the loop: slots, turns
     ("same-generation", "loop/slots.c", "    s->self.gen += used;\n", ""),
