@@ -63,8 +63,18 @@ pub(crate) enum Place {
 /// A shared variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Global {
-    pub(crate) is_array: bool,
+    /// How many dimensions it has; 0: it is no array.
+    pub(crate) dimensions: usize,
+    /// Whether it is a pointer, or an array of pointers.
+    pub(crate) is_pointer: bool,
     pub(crate) atomic: bool,
+}
+
+impl Global {
+    /// Whether an element that so many indices name is a part of it, or may be; else a pointer leads there.
+    pub(crate) fn holds(self, indices: usize) -> bool {
+        self.dimensions > 0 && (!self.is_pointer || indices <= self.dimensions)
+    }
 }
 
 /// What a body can name.
@@ -285,7 +295,7 @@ impl<'g> Visible<'g> {
 
     fn named(&self, name: &str, value: bool, elements: usize) -> Lead {
         match self.get(name) {
-            Some(global) if !value || global.is_array => {
+            Some(global) if !value || global.holds(elements) => {
                 return Lead::To(Place::Global(name.to_string()));
             }
             _ => {}

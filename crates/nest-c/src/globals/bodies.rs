@@ -215,15 +215,16 @@ pub(super) fn releases_lock(name: &str) -> bool {
 /// The shared variable that an expression is, or is a part of.
 fn base(text: &str, place: Node<'_>, visible: &Visible<'_>) -> Option<String> {
     let mut node = place;
-    let mut element = false;
+    let (mut indices, mut parts) = (0, false); // directly behind the name; whether there are others
     loop {
         node = match node.kind() {
             "parenthesized_expression" => node.named_child(0)?,
             "subscript_expression" => {
-                element = true;
+                indices += 1;
                 node.child_by_field_name("argument")?
             }
             "field_expression" => {
+                (indices, parts) = (0, parts || indices > 0);
                 let operator = node.child_by_field_name("operator")?;
                 if operator.kind() != "." {
                     return None;
@@ -239,5 +240,6 @@ fn base(text: &str, place: Node<'_>, visible: &Visible<'_>) -> Option<String> {
     }
     let name = &text[node.byte_range()];
     let global = visible.get(name)?;
-    (global.is_array || !element).then(|| name.to_string())
+    let whole = indices == 0 && !parts;
+    (whole || global.holds(indices)).then(|| name.to_string())
 }

@@ -98,24 +98,39 @@ pub(super) fn shared(text: &str, declaration: Node<'_>) -> Vec<(String, Global)>
         if node.kind() == "init_declarator" {
             node = node.child_by_field_name("declarator")?;
         }
-        let pointer = node.kind() == "pointer_declarator";
-        let is_array = node.kind() == "array_declarator";
-        if (constant && !pointer) || !(pointer || is_array || node.kind() == "identifier") {
-            return None;
+        let path = path_to_name(node)?;
+        let (name, around) = path.split_last()?;
+        let around = around.iter().rev();
+        let mut around = around.filter(|node| node.kind() != "parenthesized_declarator");
+        let mut next = around.next();
+        let mut dimensions = 0;
+        while next.is_some_and(|node| node.kind() == "array_declarator") {
+            dimensions += 1;
+            next = around.next();
         }
-        // `char *const name`, `char *_Atomic name`
-        let qualified = children(node).into_iter();
-        let qualified: Vec<&str> = qualified.map(|child| &text[child.byte_range()]).collect();
-        if pointer && qualified.contains(&"const") {
-            return None;
+        let pointer = next.filter(|node| node.kind() == "pointer_declarator");
+        if next.is_some() && pointer.is_none() {
+            return None; // a function
         }
-        let atomic = if pointer {
-            qualified.iter().any(|word| is_atomic(word))
-        } else {
-            atomic
+        let atomic = match pointer {
+            // `char *const name`, `char *_Atomic name`
+            Some(pointer) => {
+                let qualified = children(*pointer).into_iter();
+                let words: Vec<&str> = qualified.map(|child| &text[child.byte_range()]).collect();
+                if words.contains(&"const") {
+                    return None;
+                }
+                words.iter().any(|word| is_atomic(word))
+            }
+            None if constant => return None,
+            None => atomic,
         };
-        let name = text[declared(node)?.byte_range()].to_string();
-        Some((name, Global { is_array, atomic }))
+        let global = Global {
+            dimensions,
+            is_pointer: pointer.is_some(),
+            atomic,
+        };
+        Some((text[name.byte_range()].to_string(), global))
     };
     declarators.filter_map(variable).collect()
 }
