@@ -43,6 +43,23 @@ fn what_is_made_covers_what_it_says() {
 }
 
 #[test]
+fn what_cannot_be_tested_takes_no_other_rule_with_it() {
+    let place = Place::new();
+    // A script keeps less of a reply than that.
+    place.write(
+        "long.nest",
+        "%%\nfirst = \"A\\n\" { $reply(\"a\\n\"); }\n\
+         long = \"L\\n\" { for (int i = 0; i < 50000; i++) { $reply(\"0123456789\"); } $reply(\"\\n\"); }\n\
+         last = \"Z\\n\" { $reply(\"z\\n\"); }\n",
+    );
+    place
+        .nest(&quick(&["--generate", "long.nest"]))
+        .with_status(0)
+        .out_has("2 conversations, which cover 2 transitions more")
+        .out_has("long in DEFAULT: it differs in script");
+}
+
+#[test]
 fn what_an_action_reads_is_tried_again_in_another_conversation() {
     let place = Place::new();
     // The first three bytes of the next message belong to the action.

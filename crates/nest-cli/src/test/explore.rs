@@ -76,6 +76,8 @@ pub struct Explorer<'m> {
     begun: bool,
     /// Whether words are tried.
     spelling: bool,
+    /// Whether each target gets a conversation of its own.
+    apart: bool,
     runs: usize,
     worded: usize,
 }
@@ -106,6 +108,7 @@ impl<'m> Explorer<'m> {
             messages: BTreeMap::new(),
             begun: false,
             spelling: false,
+            apart: false,
             runs: 0,
             worded: 0,
         }
@@ -194,6 +197,15 @@ impl<'m> Explorer<'m> {
         for target in lost {
             self.covered.remove(target);
             self.given_up.insert(*target, why.to_owned());
+        }
+    }
+
+    /// From now on each target, also these that were given up, gets a conversation of its own: one that
+    /// cannot be tested takes no other with it.
+    pub fn try_apart(&mut self, targets: &[Target]) {
+        self.apart = true;
+        for target in targets {
+            self.given_up.remove(target);
         }
     }
 
@@ -383,7 +395,7 @@ impl<'m> Explorer<'m> {
                 .filter(|_| longer.tail.is_none());
             talk = longer;
             kept = Some(talk.clone());
-            if self.runs >= MOST_RUNS {
+            if self.apart || self.runs >= MOST_RUNS {
                 break;
             }
         }

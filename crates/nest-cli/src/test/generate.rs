@@ -113,22 +113,16 @@ impl Maker<'_> {
         for acts in acts.into_iter().take(LEARNED) {
             explorer.learn(coverage, acts)?;
         }
-        let mut found: Vec<(Proposal, Vec<Target>)> = Vec::new();
-        while found.len() < MOST
-            && let Some((talk, covers)) = explorer.next(coverage)?
-        {
-            let proposal = self.checked(talk)?;
-            let still = proposal.iter().flat_map(|p| targets(coverage, &p.ran[0]));
-            let still: Vec<Target> = still.collect();
-            let (covers, lost): (Vec<Target>, Vec<Target>) = covers
-                .into_iter()
-                .partition(|target| still.contains(target));
-            explorer.take_back(&lost, UNSTABLE);
-            found.extend(proposal.filter(|_| !covers.is_empty()).map(|p| (p, covers)));
-        }
-        self.again(&mut found, &mut explorer)?;
+        let found = self.proposals(coverage, MOST, &mut explorer)?;
         drop(progress);
-        let pages = self.verified(found, place, requested, runner, &mut explorer)?;
+        let mut held = Vec::new();
+        let torn = self.verify(found, place, requested, runner, &mut explorer, &mut held)?;
+        if !torn.is_empty() {
+            explorer.try_apart(&torn);
+            let found = self.proposals(coverage, MOST - held.len(), &mut explorer)?;
+            self.verify(found, place, requested, runner, &mut explorer, &mut held)?;
+        }
+        let pages = self.pages(held, place)?;
         for (n, text) in (1..).zip(&pages.texts) {
             self.write(&numbered(place, n), text)?;
         }
@@ -140,6 +134,30 @@ impl Maker<'_> {
         self.count_branches(coverage, &pages.held, requested.branches.as_deref())?;
         report(coverage, place, &pages, before, &mut explorer);
         Ok(())
+    }
+
+    /// Searches for conversations, each with what it covers; at most so many.
+    fn proposals(
+        &self,
+        coverage: &Coverage,
+        most: usize,
+        explorer: &mut Explorer,
+    ) -> Result<Vec<(Proposal, Vec<Target>)>, Failure> {
+        let mut found: Vec<(Proposal, Vec<Target>)> = Vec::new();
+        while found.len() < most
+            && let Some((talk, covers)) = explorer.next(coverage)?
+        {
+            let proposal = self.checked(talk)?;
+            let still = proposal.iter().flat_map(|p| targets(coverage, &p.ran[0]));
+            let still: Vec<Target> = still.collect();
+            let (covers, lost): (Vec<Target>, Vec<Target>) = covers
+                .into_iter()
+                .partition(|target| still.contains(target));
+            explorer.take_back(&lost, UNSTABLE);
+            found.extend(proposal.filter(|_| !covers.is_empty()).map(|p| (p, covers)));
+        }
+        self.again(&mut found, explorer)?;
+        Ok(found)
     }
 
     /// Counts the branches that conversations run. `marks`: where servers mark them.
@@ -226,15 +244,17 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// The pages with conversations that pass in every model.
-    fn verified(
+    /// Adds to `held` the conversations that pass in every model. Returns what is covered by those that
+    /// do not, although another one may cover it.
+    fn verify(
         &self,
         found: Vec<(Proposal, Vec<Target>)>,
         place: &Path,
         requested: &Request,
         runner: &mut Runner,
         explorer: &mut Explorer,
-    ) -> Result<Pages, Failure> {
+        held: &mut Vec<Proposal>,
+    ) -> Result<Vec<Target>, Failure> {
         let folder = runner.folder();
         let mut requested = requested.clone();
         // Each alone, so that one which fails takes no other with it.
@@ -256,13 +276,21 @@ impl Maker<'_> {
                 }
             })?;
         }
-        let mut held = Vec::new();
+        let mut torn = Vec::new();
         for (page, (proposal, covers)) in requested.pages.iter().zip(found) {
             match failed.get(page) {
-                Some(why) => explorer.give_up(&covers, why),
+                Some(why) => {
+                    explorer.give_up(&covers, why);
+                    torn.extend(Some(covers).filter(|covers| covers.len() > 1));
+                }
                 None => held.push(proposal),
             }
         }
+        Ok(torn.concat())
+    }
+
+    /// The pages with these conversations.
+    fn pages(&self, held: Vec<Proposal>, place: &Path) -> Result<Pages, Failure> {
         let mut texts = Vec::new();
         for some in grouped(&held) {
             texts.push(self.page(place, &some)?);
