@@ -171,3 +171,8 @@ void nest__unforeseen(void) {
         "impossible; until it is fixed, build with %%option matching apart");
     abort();
 }
+
+void nest__closed_under(void) {
+    nest__say("a descriptor of the server was closed, probably by an action; its process ends");
+    abort();
+}

@@ -146,5 +146,8 @@ void nest__crash_leave(void);
 /* Called by generated code when rules are active together although the compiler has proved that
  * they cannot be. */
 _Noreturn void nest__unforeseen(void);
+/* Called where a descriptor that the process cannot do without has been closed, as by close in an
+ * action: it ends as in a crash, and the supervisor makes another. */
+_Noreturn void nest__closed_under(void);
 
 #endif

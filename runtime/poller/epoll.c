@@ -256,7 +256,10 @@ void nest__poller_sleep(bool look) {
     epoll.count = epoll_wait(epoll.fd, epoll.events, EPOLL_EVENTS,
                              look || (NEST__PIPES && epoll.always != 0) ? 0 : -1);
     if (epoll.count == -1) {
-        epoll.count = 0; /* EINTR */
+        if (errno != EINTR) {
+            nest__closed_under();
+        }
+        epoll.count = 0;
     }
 }
 

@@ -247,6 +247,9 @@ static enum threads_asked threads_sleep(int timeout) {
     if (poll(ready, 2, nest__beat(timeout)) <= 0) {
         return THREADS_NOTHING;
     }
+    if (((ready[0].revents | ready[1].revents) & POLLNVAL) != 0) {
+        nest__closed_under();
+    }
     if (ready[0].revents != 0 &&
         read(threads.signals, &info, sizeof info) == (ssize_t)sizeof info) {
         asked = !nest__heeds((int)info.ssi_signo) ? THREADS_NOTHING

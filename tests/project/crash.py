@@ -88,6 +88,16 @@ def loop_left(server, spec, rule):
         raise Failed(f'status {status}: {rest}')
 
 
+def closed(server):
+    """An action closes descriptors of the server: the process ends, and another serves."""
+    with Client(server) as client:
+        ping(client)
+        client.send(b'SHUT\n')
+        said(server, 'a descriptor of the server was closed, probably by an action; its process ends')
+    with Client(server) as later:
+        ping(later)
+
+
 def forked(server):
     """A process that an action has forked may exit: nothing is reported, and nobody is lost."""
     with Client(server) as client:
@@ -189,6 +199,12 @@ def check(report, servers, spec):
         report.line(True, 'thread', 'pthread_exit: its client is told and counted, threads are replaced')
     except Failed as error:
         report.line(False, 'thread', 'pthread_exit', '', error)
+    try:
+        with Server([servers['event']], 8) as server:
+            closed(server)
+        report.line(True, 'event', 'close of descriptors that are not its own: report, and another process serves')
+    except Failed as error:
+        report.line(False, 'event', 'close of descriptors that are not its own', '', error)
     for model in LOOPS:
         for rule in ('leave', 'inside'):
             what = f'pthread_exit, {rule}: report with rule and line, its clients are lost'

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -220,6 +221,31 @@ def stopped(nest, base):
             raise Failed('the file of the run before is not kept')
 
 
+def kept(nest, base):
+    """starts that fail lose no recording, neither of a server that runs nor of one that has ended"""
+    def fails(options, what):
+        words = [word for option in options for word in ('--set', option)]
+        done = subprocess.run([base, *words], cwd=server.folder.name, env=environment(), capture_output=True,
+                              text=True, timeout=TIME)
+        if done.returncode != 1 or what not in done.stderr:
+            raise Failed(f'status {done.returncode}: {done.stderr}')
+    with Server([base], options=('traceFile=./own.trace',)) as server, socket.socket() as other:
+        path = os.path.join(server.folder.name, 'own.trace')
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        taken = f'listen=127.0.0.1:{other.getsockname()[1]}'
+        talk(server)
+        for _ in range(2):
+            fails(('traceFile=./own.trace', taken), 'a server that runs writes there')
+        server.kill()
+        server.process.wait(TIME)
+        found = events(nest, path)
+        for _ in range(3):
+            fails(('traceFile=./own.trace', taken), 'cannot listen')
+        if events(nest, path + '.old') != found:
+            raise Failed('the recording is lost')
+
+
 def overwritten(nest, base):
     """a full ring keeps the last events, and what is left of them can have happened"""
     with Server([base], options=('traceSize=256K',), clients=4) as server:
@@ -308,6 +334,7 @@ def one(report, nest, folder, model, more=''):
                 case(nest, server, os.path.join(server.folder.name, 'debug.trace'))
         attempt(report, model, 'debug', case.__doc__, check)
     attempt(report, model, 'debug', stopped.__doc__, lambda: stopped(nest, base))
+    attempt(report, model, 'debug', kept.__doc__, lambda: kept(nest, base))
     attempt(report, model, 'debug', overwritten.__doc__, lambda: overwritten(nest, base))
     attempt(report, model, 'debug', wrong.__doc__, lambda: wrong(nest, base, folder))
     attempt(report, model, 'debug', absent.__doc__, lambda: absent(nest, model, folder))

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -94,17 +95,36 @@ static const char *recorder_path(char name[RECORDER_PATH]) {
     return name;
 }
 
+/* Whether a worker has written to the file: a server that could not start leaves one without. */
+static bool recorder_was_used(int fd, const struct nest__recorder_file *file) {
+    for (uint32_t i = 1; i < file->rings; i++) {
+        uint64_t next = 1;
+        off_t at = (off_t)file->header + (off_t)i * file->stride;
+        if (pread(fd, &next, sizeof next, at) != (ssize_t)sizeof next || next != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The file of an earlier run gets another name: it may say why that run has ended. */
 static int recorder_make_way(const char *path) {
-    char magic[sizeof NEST__DEBUG_MAGIC] = "", old[RECORDER_PATH];
+    struct nest__recorder_file file = {0};
+    char old[RECORDER_PATH];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd == -1) {
         return errno == ENOENT ? 0 : -errno;
     }
-    ssize_t n = read(fd, magic, sizeof magic - 1);
+    bool trace = read(fd, &file, sizeof file) == (ssize_t)sizeof file &&
+                 memcmp(file.magic, NEST__DEBUG_MAGIC, sizeof file.magic) == 0;
+    bool free = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    bool used = !trace || recorder_was_used(fd, &file);
     close(fd);
-    if (n != (ssize_t)sizeof magic - 1 || strcmp(magic, NEST__DEBUG_MAGIC) != 0) {
-        return -EEXIST;
+    if (!trace || !free) {
+        return trace ? -EBUSY : -EEXIST;
+    }
+    if (!used) {
+        return unlink(path) == -1 ? -errno : 0;
     }
     if (nest_strlcpy(old, path, sizeof old) + sizeof ".old" > sizeof old) {
         return -ENAMETOOLONG;
@@ -122,6 +142,7 @@ static int recorder_file(const char *path, size_t bytes) {
     if (recorder.fd == -1) {
         return -errno;
     }
+    (void)flock(recorder.fd, LOCK_EX | LOCK_NB); /* while the supervisor lives */
     error = -posix_fallocate(recorder.fd, 0, (off_t)bytes);
     if (error != 0) {
         (void)unlink(path);
@@ -184,6 +205,10 @@ int nest__recorder_create(uint32_t workers, uint32_t threads) {
     if (error == -EEXIST) {
         nest__say("cannot start: traceFile %s: the file there is no trace of a server; choose "
                   "another name",
+                  path);
+    } else if (error == -EBUSY) {
+        nest__say("cannot start: traceFile %s: a server that runs writes there; choose another "
+                  "name",
                   path);
     } else if (error != 0) {
         nest__say("cannot start: traceFile %s: %s", path, strerror(-error));
