@@ -317,10 +317,14 @@ def loops(report, nest, folder, model):
     """The cases of servers with loops."""
     busier = built(nest, model, BUSY, os.path.join(folder, f'busy-{model}'))
     rest = built(nest, model, re.sub('OVERLOAD.*', '', BUSY), os.path.join(folder, f'waiting-{model}'))
+    beside = built(nest, model, f'%option processors 2\n{BUSY.lstrip()}', os.path.join(folder, f'beside-{model}'))
     for case, base, options in (
             (lambda server: busy(server, 'too much\n'), busier, ()),
             # The client comes while a turn lasts that is too long.
             (lambda server: busy(server, 'too much\n', 0.05), busier, ('overload=100ms',)),
+            # Their actions wait for a thread.
+            (lambda server: busy(server, 'too much\n', 0.05), beside, ('processors=2',)),
+            (lambda server: busy(server, 'too much\n'), beside, ('processors=none',)),
             (flood, busier, ('maxClients=800',)),
             (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
             (afterwards, busier, ('overload=5ms',)), (afterwards, rest, ('overload=5ms',)),

@@ -13,6 +13,7 @@
 #include "../../loop/helpers.h"
 #include "../../loop/share.h"
 #include "../../platform/platform.h"
+#include "../processors/processors.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -179,6 +180,7 @@ static bool overload_is_late(uint64_t now) {
 }
 
 static void overload_look(uint32_t actions, bool late) {
+    actions += NEST__PROCESSORS ? nest__processors_waiting() : 0;
     const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = overload_served(),
                                                [OVERLOAD_ACTIONS] = actions,
                                                [OVERLOAD_FILES] = nest__helpers_queued()};

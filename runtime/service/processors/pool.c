@@ -252,6 +252,13 @@ void nest__processors_flush(void) {
     }
 }
 
+uint32_t nest__processors_waiting(void) {
+    pthread_mutex_lock(&pool.lock);
+    uint32_t waiting = pool.waiting;
+    pthread_mutex_unlock(&pool.lock);
+    return waiting;
+}
+
 void nest__processors_end(void) {
     pthread_mutex_lock(&pool.lock);
     pool.ending = true;

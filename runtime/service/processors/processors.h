@@ -27,6 +27,8 @@ uint32_t nest__processors_number(void);
 uint32_t nest__processors_most(void); /* threads beside the loop, by the option */
 /* For the loop: gives the threads all jobs since the last call: one lock, and at most one wake. */
 void nest__processors_flush(void);
+/* How many actions wait for a thread. */
+uint32_t nest__processors_waiting(void);
 
 /* Threads of a worker that write for themselves what services count or record; which one calls. */
 static inline uint32_t nest__writers(void) {
