@@ -8,6 +8,7 @@
  * and no call is made to cancel: a channel that awaits nothing any more is changed only when
  * something is reported for it. */
 #include "../channel/channel.h"
+#include "../platform/platform.h"
 #include "../service/processors/processors.h"
 #include "direct.h"
 #include "system.h"
