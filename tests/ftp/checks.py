@@ -42,6 +42,20 @@ def logs_in(world):
         expect(c.reply()[0] == 0, 'it was not closed')
 
 
+def guesses(world):
+    """Neither a login, nor REIN, gives a client more wrong passwords than three in all"""
+    with Control(world, None) as c:
+        for number in range(2):
+            c.ask('USER alice', 331)
+            c.ask(f'PASS {number}', 530)
+            c.ask('USER ftp', 331)
+            c.ask('PASS a@b', 230)
+            c.ask('REIN', 220)
+        c.ask('USER alice', 331)
+        c.ask('PASS 2', 421)
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
 def speaks(world):
     """FEAT, OPTS, HELP, SYST, STAT, NOOP, TYPE, MODE, STRU, ALLO, SITE: codes, and the forms that there are"""
     with Control(world) as c:
@@ -356,4 +370,4 @@ def logged(world):
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, speaks, transfers, texts, versions, waits, restarts, names, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, unique, appends, aborts, together, logged)
