@@ -357,7 +357,7 @@ def together(world):
 
 
 def logged(world):
-    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not"""
+    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not; of a name, only printable ASCII"""
     ftp = library(world)
     ftp.storbinary('STOR logged file', io.BytesIO(b'12345'))
     ftp.retrbinary('RETR logged file', lambda _: None)
@@ -366,6 +366,19 @@ def logged(world):
         lines = [line for line in file if 'logged_file' in line]
     form = r'\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} \d+ 127\.0\.0\.1 5 /alice/logged_file b _ %s r alice ftp 0 \* c\n'
     expect(len(lines) == 2 and re.fullmatch(form % 'i', lines[0]) and re.fullmatch(form % 'o', lines[1]), str(lines))
+    name = 'steers\x9b\xc2\x9b\xff\xe2\x80\xae\x1b'   # C1 controls, bytes that are not UTF-8, and U+202E
+    with Control(world) as c:
+        data = c.passive()
+        c.send(f'STOR {name}')
+        c.code(150)
+        data.close()
+        c.code(226)
+        c.ask(f'DELE {name}', 250)
+        c.ask('QUIT', 221)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    with open(world.log, encoding='latin-1') as file:
+        found = re.findall(r'/alice/steers\S+', file.read())
+    expect(found == ['/alice/steers' + 8 * '_'], str(found))
     with open(world.log, encoding='latin-1') as file:
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
