@@ -1,0 +1,64 @@
+"""How the server ends connections. Each check gets a World of its own. Must not know: models."""
+
+from support.expect import expect
+from world import Control
+
+OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
+
+
+def halves(world):
+    """A command that does not come to its end in time is answered with 421, also half of one during a transfer, which ends with 426"""
+    with Control(world) as c:
+        c.socket.sendall(b'NOO')
+        c.code(421)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    world.put('alice/halves', b'old')
+    for kind in ('I', 'A'):
+        with Control(world) as c:
+            c.ask(f'TYPE {kind}', 200)
+            with c.passive() as data:
+                c.send('STOR halves')
+                c.code(150)
+                data.sendall(b'new')
+                c.socket.sendall(b'STA')
+                c.code(426)
+                c.code(421)
+                expect(c.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/halves') == b'old', 'the upload is seen')
+
+
+def endless(world):
+    """A line without an end is answered with 500, also during a transfer, before the connection ends"""
+    with Control(world) as c:
+        c.socket.sendall(b'A' * 4096)
+        c.code(500)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    with Control(world) as c:
+        with c.passive() as data:
+            c.send('STOR endless')
+            c.code(150)
+            data.sendall(b'new')
+            c.send('A' * 1000)
+            c.code(426)
+            c.code(221)
+            expect(c.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/endless') is None, 'the upload is seen')
+
+
+def stops(world):
+    """A server that stops says so with 421, to clients whose transfer is under way when it is complete"""
+    with Control(world) as idle, Control(world) as busy:
+        with busy.passive() as data:
+            busy.send('STOR stopped')
+            busy.code(150)
+            world.server.process.terminate()
+            idle.code(421)
+            expect(idle.reply()[0] == 0, 'it was not closed')
+            data.sendall(b'new')
+        busy.code(226)
+        busy.code(421)
+        expect(busy.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/stopped') == b'new', 'the upload is not seen')
+
+
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS))
