@@ -1,9 +1,13 @@
-"""How the server ends connections. Each check gets a World of its own. Must not know: models."""
+"""How the server ends connections, and what works without /proc. Each check gets a World of its own. Must not know: models."""
 
+import os
+import platform
+import re
 from support.expect import expect
 from world import Control
 
 OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
+JAIL = (*OPTIONS, 'chroot={root}')      # {root}: fileRoot
 
 
 def halves(world):
@@ -61,4 +65,15 @@ def stops(world):
     expect(world.get('alice/stopped') == b'new', 'the upload is not seen')
 
 
-ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS))
+def jailed(world):
+    """In a chroot without /proc, MFMT and SITE CHMOD change files; the latter by a call that Linux has since 6.6"""
+    world.put('alice/jailed', b'x')
+    has = [int(n) for n in re.findall(r'\d+', platform.release())[:2]] >= [6, 6]
+    with Control(world) as c:
+        c.ask('MFMT 20200102030405 jailed', 213)
+        c.ask('SITE CHMOD 604 jailed', 200 if has else 550)
+    about = os.stat(world.path('alice/jailed'))
+    expect(about.st_mtime == 1577934245 and (not has or about.st_mode & 0o777 == 0o604), str(about))
+
+
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL))

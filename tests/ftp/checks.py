@@ -187,7 +187,7 @@ def restarts(world):
         expect(rest(('PASV', 227), ('EPSV', 229)) == b'456789', 'REST and PASV')
         for between in (('NOOP', 200), ('CWD /', 250), ('TYPE I', 200), ('SIZE rest', 213), ('MDTM rest', 213), ('PWD', 257), ('STAT', 211),
                         ('STAT rest', 213), ('FEAT', 211), ('MLST rest', 250), ('NONSENSE', 500), ('MKD x', 257), ('RMD x', 250),
-                        ('DELE none', 550), ('RNFR rest', 350), ('RNTO rest', 250), ('SITE CHMOD 644 rest', 200), ('RETR none', 550),
+                        ('DELE none', 550), ('RNFR rest', 350), ('RNTO rest', 503), ('SITE CHMOD 644 rest', 200), ('RETR none', 550),
                         ('OPTS UTF8 ON', 200), ('OPTS MLST type;', 200), ('HELP', 214), ('ABOR', 226), ('RETR', 501), ('PBSZ 0', 503)):
             expect(rest(between) == b'0123456789', f'REST was not forgotten by {between[0]}')
 
@@ -248,6 +248,39 @@ def names(world):
             pass
     ftp.delete('new name')
     ftp.quit()
+
+
+def renames(world):
+    """RNTO stands directly behind RNFR: any other command forgets the name (RFC 959, 4.1.3)"""
+    world.put('alice/old name', b'x')
+    with Control(world) as c:
+        for text, code in (('NOOP', 200), ('PASV', 227), ('EPSV', 229), ('PORT 1', 501), ('EPRT 1', 501), ('REST 0', 350), ('SIZE old name', 213),
+                           ('PWD', 257), ('NONSENSE', 500), ('RNFR none', 550), ('RNTO', 501), ('RETR none', 550), ('TYPE I', 200)):
+            c.ask('RNFR old name', 350)
+            c.ask(text, code)
+            c.ask('RNTO new name', 503)
+        c.ask('RNTO new name', 503)
+        c.ask('RNFR old name', 350)
+        c.ask('RNTO new name', 250)
+        c.ask('RNTO old name', 503)
+        c.ask('DELE new name', 250)
+
+
+def dates(world):
+    """MFMT says what was stored, which may be another time than the given one; what is neither file nor folder is said to be neither"""
+    world.put('alice/dated', b'x')
+    os.mkfifo(world.path('alice/fifo'))
+    with Control(world) as c:
+        for given in ('20200102030405', '99991231235959', '19011213204552'):
+            told = re.search(r'Modify=(\d+); dated', c.ask(f'MFMT {given} dated', 213))[1]
+            stored = c.ask('MDTM dated', 213).split()[1]
+            expect(told == stored, f'{given}: {told} was told, {stored} stored')
+        c.ask('MFMT 20200199030405 dated', 501)
+        for verb in ('SIZE', 'MDTM', 'RETR', 'STOR'):
+            for kind in ('I', 'A') if verb == 'RETR' else ('I',):
+                c.ask(f'TYPE {kind}', 200)
+                expect('no file' in c.ask(f'{verb} fifo', 550), verb)
+    os.unlink(world.path('alice/fifo'))
 
 
 def unique(world):
@@ -383,4 +416,4 @@ def logged(world):
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
