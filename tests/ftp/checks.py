@@ -42,6 +42,20 @@ def logs_in(world):
         expect(c.reply()[0] == 0, 'it was not closed')
 
 
+def guesses(world):
+    """Neither a login, nor REIN, gives a client more wrong passwords than three in all"""
+    with Control(world, None) as c:
+        for number in range(2):
+            c.ask('USER alice', 331)
+            c.ask(f'PASS {number}', 530)
+            c.ask('USER ftp', 331)
+            c.ask('PASS a@b', 230)
+            c.ask('REIN', 220)
+        c.ask('USER alice', 331)
+        c.ask('PASS 2', 421)
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
 def speaks(world):
     """FEAT, OPTS, HELP, SYST, STAT, NOOP, TYPE, MODE, STRU, ALLO, SITE: codes, and the forms that there are"""
     with Control(world) as c:
@@ -173,7 +187,7 @@ def restarts(world):
         expect(rest(('PASV', 227), ('EPSV', 229)) == b'456789', 'REST and PASV')
         for between in (('NOOP', 200), ('CWD /', 250), ('TYPE I', 200), ('SIZE rest', 213), ('MDTM rest', 213), ('PWD', 257), ('STAT', 211),
                         ('STAT rest', 213), ('FEAT', 211), ('MLST rest', 250), ('NONSENSE', 500), ('MKD x', 257), ('RMD x', 250),
-                        ('DELE none', 550), ('RNFR rest', 350), ('RNTO rest', 250), ('SITE CHMOD 644 rest', 200), ('RETR none', 550),
+                        ('DELE none', 550), ('RNFR rest', 350), ('RNTO rest', 503), ('SITE CHMOD 644 rest', 200), ('RETR none', 550),
                         ('OPTS UTF8 ON', 200), ('OPTS MLST type;', 200), ('HELP', 214), ('ABOR', 226), ('RETR', 501), ('PBSZ 0', 503)):
             expect(rest(between) == b'0123456789', f'REST was not forgotten by {between[0]}')
 
@@ -234,6 +248,39 @@ def names(world):
             pass
     ftp.delete('new name')
     ftp.quit()
+
+
+def renames(world):
+    """RNTO stands directly behind RNFR: any other command forgets the name (RFC 959, 4.1.3)"""
+    world.put('alice/old name', b'x')
+    with Control(world) as c:
+        for text, code in (('NOOP', 200), ('PASV', 227), ('EPSV', 229), ('PORT 1', 501), ('EPRT 1', 501), ('REST 0', 350), ('SIZE old name', 213),
+                           ('PWD', 257), ('NONSENSE', 500), ('RNFR none', 550), ('RNTO', 501), ('RETR none', 550), ('TYPE I', 200)):
+            c.ask('RNFR old name', 350)
+            c.ask(text, code)
+            c.ask('RNTO new name', 503)
+        c.ask('RNTO new name', 503)
+        c.ask('RNFR old name', 350)
+        c.ask('RNTO new name', 250)
+        c.ask('RNTO old name', 503)
+        c.ask('DELE new name', 250)
+
+
+def dates(world):
+    """MFMT says what was stored, which may be another time than the given one; what is neither file nor folder is said to be neither"""
+    world.put('alice/dated', b'x')
+    os.mkfifo(world.path('alice/fifo'))
+    with Control(world) as c:
+        for given in ('20200102030405', '99991231235959', '19011213204552'):
+            told = re.search(r'Modify=(\d+); dated', c.ask(f'MFMT {given} dated', 213))[1]
+            stored = c.ask('MDTM dated', 213).split()[1]
+            expect(told == stored, f'{given}: {told} was told, {stored} stored')
+        c.ask('MFMT 20200199030405 dated', 501)
+        for verb in ('SIZE', 'MDTM', 'RETR', 'STOR'):
+            for kind in ('I', 'A') if verb == 'RETR' else ('I',):
+                c.ask(f'TYPE {kind}', 200)
+                expect('no file' in c.ask(f'{verb} fifo', 550), verb)
+    os.unlink(world.path('alice/fifo'))
 
 
 def unique(world):
@@ -343,7 +390,7 @@ def together(world):
 
 
 def logged(world):
-    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not"""
+    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not; of a name, only printable ASCII"""
     ftp = library(world)
     ftp.storbinary('STOR logged file', io.BytesIO(b'12345'))
     ftp.retrbinary('RETR logged file', lambda _: None)
@@ -352,8 +399,21 @@ def logged(world):
         lines = [line for line in file if 'logged_file' in line]
     form = r'\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4} \d+ 127\.0\.0\.1 5 /alice/logged_file b _ %s r alice ftp 0 \* c\n'
     expect(len(lines) == 2 and re.fullmatch(form % 'i', lines[0]) and re.fullmatch(form % 'o', lines[1]), str(lines))
+    name = 'steers\x9b\xc2\x9b\xff\xe2\x80\xae\x1b'   # C1 controls, bytes that are not UTF-8, and U+202E
+    with Control(world) as c:
+        data = c.passive()
+        c.send(f'STOR {name}')
+        c.code(150)
+        data.close()
+        c.code(226)
+        c.ask(f'DELE {name}', 250)
+        c.ask('QUIT', 221)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    with open(world.log, encoding='latin-1') as file:
+        found = re.findall(r'/alice/steers\S+', file.read())
+    expect(found == ['/alice/steers' + 8 * '_'], str(found))
     with open(world.log, encoding='latin-1') as file:
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, speaks, transfers, texts, versions, waits, restarts, names, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.dirname(HERE))
+import apart                                                        # noqa: E402
 import checks                                                       # noqa: E402
 import clients                                                      # noqa: E402
 import hostile                                                      # noqa: E402
@@ -50,6 +51,20 @@ def serve(report, form, nest, folder):
             world.close()
 
 
+def alone(report, form, nest, folder):
+    """The checks that need a server of their own."""
+    exe = driver.built(nest, SPEC, form, folder)
+    for check, options in apart.ALL:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            root = os.path.join(place, 'root')
+            world = World(exe, place, [option.format(root=root) for option in options], **driver.SANITIZED)
+            try:
+                driver.tried(report, form, world.server, check, world, wrong=WRONG)
+                driver.sanitizers(report, form, world.server)
+            finally:
+                world.close()
+
+
 def cops(report, nest, folder):
     """The configuration of the N-Server's paper: its values are taken, transfers work, and connections are not logged."""
     exe, config = driver.built(nest, SPEC, 'event', folder), os.path.join(os.path.dirname(SPEC), 'cops.conf')
@@ -58,7 +73,7 @@ def cops(report, nest, folder):
         try:
             shown = run([exe, '--config', config, '--check-config', '--', '--anonymous', 'pub'])
             taken = {line.split()[0] for line in shown.splitlines() if 'cops.conf:' in line}
-            report.line(taken == {'dispatchers', 'idleTimeout', 'perAddress', 'logging'}, 'cops', 'its values are taken', '', str(taken))
+            report.line(taken == {'dispatchers', 'perAddress', 'logging'}, 'cops', 'its values are taken', '', str(taken))
             for check in (checks.transfers, checks.together):
                 driver.tried(report, 'cops', world.server, check, world, wrong=WRONG)
             report.line(' end closed' not in world.server.said(), 'cops', 'connections are not logged', '', world.server.said())
@@ -75,6 +90,7 @@ def main():
             report.heading(form)
             try:
                 serve(report, form, nest, folder)
+                alone(report, form, nest, folder)
             except WRONG as error:
                 report.line(False, form, 'it serves', '', error)
         report.heading('cops.conf')

@@ -1,0 +1,79 @@
+"""How the server ends connections, and what works without /proc. Each check gets a World of its own. Must not know: models."""
+
+import os
+import platform
+import re
+from support.expect import expect
+from world import Control
+
+OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
+JAIL = (*OPTIONS, 'chroot={root}')      # {root}: fileRoot
+
+
+def halves(world):
+    """A command that does not come to its end in time is answered with 421, also half of one during a transfer, which ends with 426"""
+    with Control(world) as c:
+        c.socket.sendall(b'NOO')
+        c.code(421)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    world.put('alice/halves', b'old')
+    for kind in ('I', 'A'):
+        with Control(world) as c:
+            c.ask(f'TYPE {kind}', 200)
+            with c.passive() as data:
+                c.send('STOR halves')
+                c.code(150)
+                data.sendall(b'new')
+                c.socket.sendall(b'STA')
+                c.code(426)
+                c.code(421)
+                expect(c.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/halves') == b'old', 'the upload is seen')
+
+
+def endless(world):
+    """A line without an end is answered with 500, also during a transfer, before the connection ends"""
+    with Control(world) as c:
+        c.socket.sendall(b'A' * 4096)
+        c.code(500)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    with Control(world) as c:
+        with c.passive() as data:
+            c.send('STOR endless')
+            c.code(150)
+            data.sendall(b'new')
+            c.send('A' * 1000)
+            c.code(426)
+            c.code(221)
+            expect(c.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/endless') is None, 'the upload is seen')
+
+
+def stops(world):
+    """A server that stops says so with 421, to clients whose transfer is under way when it is complete"""
+    with Control(world) as idle, Control(world) as busy:
+        with busy.passive() as data:
+            busy.send('STOR stopped')
+            busy.code(150)
+            world.server.process.terminate()
+            idle.code(421)
+            expect(idle.reply()[0] == 0, 'it was not closed')
+            data.sendall(b'new')
+        busy.code(226)
+        busy.code(421)
+        expect(busy.reply()[0] == 0, 'it was not closed')
+    expect(world.get('alice/stopped') == b'new', 'the upload is not seen')
+
+
+def jailed(world):
+    """In a chroot without /proc, MFMT and SITE CHMOD change files; the latter by a call that Linux has since 6.6"""
+    world.put('alice/jailed', b'x')
+    has = [int(n) for n in re.findall(r'\d+', platform.release())[:2]] >= [6, 6]
+    with Control(world) as c:
+        c.ask('MFMT 20200102030405 jailed', 213)
+        c.ask('SITE CHMOD 604 jailed', 200 if has else 550)
+    about = os.stat(world.path('alice/jailed'))
+    expect(about.st_mtime == 1577934245 and (not has or about.st_mode & 0o777 == 0o604), str(about))
+
+
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL))
