@@ -36,7 +36,10 @@ bool chain_ready(int control);       /* false: it has ended, and has said why */
 int start_preloaded(char **command); /* with the library; its socket or -errno */
 int start_server(char **command);    /* the descriptor of its held calls, or -errno */
 bool start_guard(void);              /* ends the server if the launcher is killed */
-void end_guard(void);                /* nothing is left to end */
+/* Sends a signal to all processes of the server: to its process group, and to those without parents
+ * that have left the group, which are children of this process. */
+void end_server(int number);
+void end_guard(void); /* nothing is left to end */
 
 /* refuse.c: whether something cannot work; these say why. */
 bool refuse_state(void);                  /* its socket; removes one that nobody uses */

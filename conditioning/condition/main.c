@@ -147,8 +147,7 @@ static const char *contradiction(bool has_server) {
 /* Runs the server. Returns the exit status. */
 static int serve(char **command) {
     int signals = catch_signals();
-    if (checking)
-        prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
     int control = checking ? -1 : start_chain();
     if (control != -1 && !chain_ready(control))
         return UNAVAILABLE;

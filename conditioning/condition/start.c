@@ -223,6 +223,19 @@ int start_preloaded(char **command) {
     return pair[0];
 }
 
+void end_server(int number) {
+    char path[64];
+    int pid;
+    kill(-server, number);
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *in = fopen(path, "re");
+    while (in != NULL && fscanf(in, "%d", &pid) == 1)
+        if (pid != server && pid != guard_process && pid != chain && getpgid(pid) != server)
+            kill(pid, number);
+    if (in != NULL)
+        fclose(in);
+}
+
 /* Ends the server's processes when the launcher was killed: nobody would answer their calls. */
 bool start_guard(void) {
     int ends[2];

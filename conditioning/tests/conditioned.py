@@ -57,6 +57,10 @@ class Conditioned(Chain):
         """The server's first process."""
         return children(self.process.pid)[self.name][0]
 
+    def chain(self):
+        """The process of cc-chain, or 0."""
+        return children(self.process.pid).get('cc-chain', [0])[0]
+
     def said(self):
         """What was written to standard error; also after the end."""
         if not self.errors.closed:
