@@ -45,6 +45,7 @@ struct stage {
     uint64_t started, again; /* when; when to start it again, 0: not */
     unsigned quick;
     bool strict;
+    bool unstarted; /* the last try failed, and this was said */
 };
 
 /* The filters of one listening socket, first the one that accepts. */

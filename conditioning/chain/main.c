@@ -71,8 +71,11 @@ static int usage(const char *what) {
 static bool start_server(char **argv) {
     int pair[2];
     char number[16];
-    if (cc__pair(pair) != 0)
+    int error = cc__pair(pair);
+    if (error != 0) {
+        errno = -error;
         return false;
+    }
     control = pair[0];
     server = fork();
     if (server == 0) {
@@ -86,7 +89,9 @@ static bool start_server(char **argv) {
         say("%s: %s", argv[0], strerror(errno));
         _exit(127);
     }
+    error = errno;
     close(pair[1]);
+    errno = error;
     return server > 0;
 }
 
@@ -270,9 +275,12 @@ int main(int argc, char **argv) {
     }
     if (judge)
         return 0;
-    if (!catch_signals() || (state_path != NULL && !state_open(state_path)) ||
-        (!serve && !start_server(command))) {
-        say("%s: %s", state_path != NULL ? state_path : "cannot start", strerror(errno));
+    const char *failed = !catch_signals()                                ? "cannot start"
+                         : state_path != NULL && !state_open(state_path) ? state_path
+                         : !serve && !start_server(command)              ? command[0]
+                                                                         : NULL;
+    if (failed != NULL) {
+        say("%s: %s", failed, strerror(errno));
         return TEMPORARY;
     }
     run();

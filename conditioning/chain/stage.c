@@ -48,11 +48,18 @@ static void become(const struct stage *stage, pid_t chain) {
     _exit(TEMPORARY);
 }
 
-/* Starts a filter, with a new control socket. */
-static bool start(struct stage *stage) {
-    int pair[2];
-    if (cc__pair(pair) != 0)
-        return false;
+static void try_again(struct stage *stage, int error) {
+    if (!stage->unstarted)
+        say("%s cannot be started: %s; it is tried again", stage->spec->argv[0], strerror(error));
+    stage->unstarted = true;
+    stage->again = now_ms() + PAUSE;
+}
+
+/* Starts a filter, with a new control socket. Returns 0 or -errno. */
+static int start(struct stage *stage) {
+    int pair[2], error = cc__pair(pair);
+    if (error != 0)
+        return error;
     int ours = pair[0];
     stage->control = pair[1];
     stage->started = now_ms();
@@ -61,13 +68,18 @@ static bool start(struct stage *stage) {
     stage->pid = fork();
     if (stage->pid == 0)
         become(stage, self);
+    error = errno;
     close(pair[1]);
     stage->control = ours;
     if (stage->pid == -1) {
+        close(ours);
+        stage->control = -1;
         stage->pid = 0;
-        stage->again = now_ms() + PAUSE;
+        try_again(stage, error);
+    } else {
+        stage->unstarted = false;
     }
-    return true;
+    return 0;
 }
 
 static void close_stage(struct stage *stage) {
@@ -151,7 +163,7 @@ bool chain_start(struct listener *listener, struct plan *plan) {
         in = hop[0];
     }
     for (int i = 0; i < plan->count && good; i++)
-        good = start(&chain->stage[i]);
+        good = start(&chain->stage[i]) == 0;
     if (!good) {
         for (int i = 0; i < plan->count; i++)
             if (chain->stage[i].pid > 0)
@@ -233,8 +245,10 @@ uint64_t chain_tick(uint64_t now) {
                 struct stage *stage = &chain->stage[i];
                 if (chain->leaving && due <= now && stage->pid != 0)
                     kill(stage->pid, SIGKILL);
-                if (!chain->leaving && stage->again != 0 && stage->again <= now && !start(stage))
-                    stage->again = now + PAUSE;
+                bool start_now = !chain->leaving && stage->again != 0 && stage->again <= now;
+                int error = start_now ? start(stage) : 0;
+                if (error != 0)
+                    try_again(stage, -error);
                 if (!chain->leaving && stage->again != 0 && (due == 0 || stage->again < due))
                     due = stage->again;
             }

@@ -27,14 +27,16 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 extern pid_t server, chain, guard_process;
 extern sigset_t signals_before;                          /* what the processes do not catch */
 void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
-int judge(void);                     /* cc-chain judges the filters; 0 or the exit status */
-int ask(const char *command);        /* asks the chain at `state`; the exit status */
-int change(void);                    /* the chain at `state` gets `filters`; the exit status */
-int start_chain(void);               /* its socket, or -1 with errno */
-void end_chain(void);                /* waits until it has ended, and its sockets are free */
-bool chain_ready(int control);       /* false: it has ended, and has said why */
-int start_preloaded(char **command); /* with the library; its socket or -errno */
-int start_server(char **command);    /* the descriptor of its held calls, or -errno */
+int judge(void);               /* cc-chain judges the filters; 0 or the exit status */
+int ask(const char *command);  /* asks the chain at `state`; the exit status */
+int change(void);              /* the chain at `state` gets `filters`; the exit status */
+int start_chain(void);         /* its socket, or -1 with errno */
+void end_chain(void);          /* waits until it has ended, and its sockets are free */
+bool chain_ready(int control); /* false: it has ended, and has said why */
+/* Both return -errno after a message; the server's process is there then, if it could be made. */
+int start_preloaded(char **command); /* with the library; its socket */
+int start_server(char **command);    /* the descriptor of its held calls */
+int stop_server(void);               /* ends its process group by TERM, then KILL; its status */
 bool start_guard(void);              /* ends the server if the launcher is killed */
 /* Sends a signal to all processes of the server: to its process group, and to those without parents
  * that have left the group, which are children of this process. */

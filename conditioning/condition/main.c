@@ -149,18 +149,22 @@ static int serve(char **command) {
     int signals = catch_signals();
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
     int control = checking ? -1 : start_chain();
-    if (control != -1 && !chain_ready(control))
+    if (signals == -1 || (control == -1 && !checking)) {
+        say("%s cannot be started: %s", command[0], strerror(errno));
         return UNAVAILABLE;
-    int held = control == -1 && !checking ? -errno
-               : by_preload               ? start_preloaded(command)
-                                          : start_server(command);
+    }
+    if (!checking && !chain_ready(control))
+        return UNAVAILABLE;
+    int held = by_preload ? start_preloaded(command) : start_server(command);
     if (held < 0 || !start_guard()) {
-        int result = UNAVAILABLE << 8;
-        if (server > 0)
-            waitpid(server, &result, 0);
-        else
-            say("cannot start: %s", strerror(errno));
-        return WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
+        if (held >= 0)
+            say("the guard of %s cannot be started: %s; %s is ended", command[0], strerror(errno),
+                command[0]);
+        cc__close_all(&held, held >= 0); /* calls that are held fail */
+        int result = server > 0 ? stop_server() : UNAVAILABLE << 8;
+        cc__close_all(&control, control != -1);
+        end_chain();
+        return held < 0 && WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
     }
     bool good = true;
     if (by_preload)

@@ -70,8 +70,14 @@ static int run_chain(const char *mode, const char *value, char *const *others) {
     pid_t pid = fork();
     if (pid == 0)
         become_chain(mode, value, others);
-    if (pid == -1 || waitpid(pid, &result, 0) == -1 || !WIFEXITED(result))
+    if (pid == -1 || waitpid(pid, &result, 0) == -1) {
+        say("cc-chain cannot be started: %s", strerror(errno));
         return UNAVAILABLE;
+    }
+    if (!WIFEXITED(result)) {
+        say("cc-chain was killed by signal %d", WTERMSIG(result));
+        return UNAVAILABLE;
+    }
     return WEXITSTATUS(result) == 100 ? WRONG_CALL : WEXITSTATUS(result) == 0 ? 0 : UNAVAILABLE;
 }
 
@@ -99,28 +105,42 @@ int change(void) {
     return ask(command);
 }
 
+/* The reason, where a descriptor with a certain number was wanted. */
+static const char *descriptors(int error) {
+    return strerror(error == EINVAL ? EMFILE : error);
+}
+
 int start_chain(void) {
     int pair[2];
     if (kept == -1)
         kept = memfd_create("filters", MFD_CLOEXEC);
-    if (kept == -1 || cc__pair(pair) != 0)
+    if (kept == -1)
         return -1;
+    int error = cc__pair(pair);
+    if (error != 0) {
+        errno = -error;
+        return -1;
+    }
     chain = fork();
     if (chain == 0) {
         setsid(); /* signals of the terminal are for the launcher */
         char *words[MOST_FILTERS + 3] = {"--keep", "4"};
         memcpy(words + 2, filters, sizeof filters);
         int fd = fcntl(pair[1], F_DUPFD, 10), file = fcntl(kept, F_DUPFD, 10);
-        if (fd == -1 || file == -1 || dup2(fd, 3) == -1 || dup2(file, 4) == -1)
+        if (fd == -1 || file == -1 || dup2(fd, 3) == -1 || dup2(file, 4) == -1) {
+            say("cc-chain cannot be started: %s", descriptors(errno));
             _exit(UNAVAILABLE);
+        }
         close_range(5, ~0u, 0);
         become_chain("--serve", "3", words);
     }
+    error = errno;
     close(pair[1]);
     if (chain == -1)
         close(pair[0]);
     else
         starts++;
+    errno = error;
     return chain == -1 ? -1 : pair[0];
 }
 
@@ -132,6 +152,14 @@ bool chain_ready(int control) {
     do {
         got = got == 0 || got == -EINTR ? cc__receive(control, &reply, 0) : got;
     } while (got == -EINTR);
+    int result;
+    if (got != 1)
+        close(control); /* the chain ends, if it has not */
+    if (got != 1 && waitpid(chain, &result, 0) == chain) {
+        chain = 0;
+        if (WIFSIGNALED(result))
+            say("cc-chain was killed by signal %d", WTERMSIG(result));
+    }
     return got == 1;
 }
 
@@ -148,8 +176,10 @@ void end_chain(void) {
  * the launcher 1 or -errno. Its process group is its own: some servers signal all of it. */
 static int fork_server(int pair[2]) {
     int error = cc__pair(pair);
-    if (error != 0)
+    if (error != 0) {
+        say("the server cannot be started: %s", strerror(-error));
         return error;
+    }
     server = fork();
     if (server == 0) {
         setpgid(0, 0);
@@ -159,6 +189,7 @@ static int fork_server(int pair[2]) {
     error = -errno;
     close(pair[1]);
     if (server == -1) {
+        say("the server cannot be started: %s", strerror(-error));
         close(pair[0]);
         return error;
     }
@@ -172,7 +203,6 @@ static _Noreturn void become(char **command) {
     _exit(errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
-/* Starts the server and returns the descriptor of its held calls, or -errno. */
 int start_server(char **command) {
     struct cc__message message = {.bytes = NULL};
     int pair[2];
@@ -192,12 +222,17 @@ int start_server(char **command) {
             say("calls of the server cannot be held: %s: %s", strerror(-fd), hint);
             _exit(UNAVAILABLE);
         }
-        if (cc__send(pair[1], &head, NULL, 0, &fd, 1, 0) != 0)
+        int error = cc__send(pair[1], &head, NULL, 0, &fd, 1, 0);
+        if (error != 0) {
+            say("calls of the server cannot be held: %s", strerror(-error));
             _exit(UNAVAILABLE);
+        }
         become(command);
     }
     int got = cc__receive(pair[0], &message, 0);
     close(pair[0]);
+    if (got < 0) /* and if nothing has come, the server's process has said why */
+        say("calls of the server cannot be held: %s", strerror(-got));
     return got == 1 ? message.fds[0] : -ECHILD;
 }
 
@@ -212,7 +247,12 @@ int start_preloaded(char **command) {
         libexec("cc-preload.so", library, sizeof library);
         snprintf(loaded, sizeof loaded, "%s%s%s", library, others != NULL ? ":" : "",
                  others != NULL ? others : "");
-        snprintf(number, sizeof number, "%d", fcntl(pair[1], F_DUPFD, LIBRARY_FD));
+        int fd = fcntl(pair[1], F_DUPFD, LIBRARY_FD);
+        if (fd == -1) {
+            say("the library needs a descriptor above %d: %s", LIBRARY_FD - 1, descriptors(errno));
+            _exit(UNAVAILABLE);
+        }
+        snprintf(number, sizeof number, "%d", fd);
         setenv("LD_PRELOAD", loaded, 1);
         setenv("CC_CONDITION", number, 1);
         unsetenv("CC_CONDITION_OPTIONS");
@@ -221,6 +261,17 @@ int start_preloaded(char **command) {
         become(command);
     }
     return pair[0];
+}
+
+int stop_server(void) {
+    int result = -1;
+    kill(-server, SIGTERM);
+    for (int i = 0; waitpid(server, &result, WNOHANG) == 0; i++) {
+        if (i == GRACE * 100)
+            kill(-server, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return result;
 }
 
 void end_server(int number) {

@@ -10,12 +10,11 @@ import subprocess
 import tempfile
 import faults
 from conditioned import CONDITION, Conditioned, apache, good, missing, nginx, stops
-from refusals import DENY, once, said, without_root
+from refusals import DENY, DYNAMIC, once, said, without_root
 from support import BUILD, WAIT, Client, environment, expect, free_port, until
 from trials import TINY
 
 PRELOAD = ['--by', 'preload']
-DYNAMIC = os.path.join(BUILD, 'tiny-dynamic')
 
 
 def nginx_serves():

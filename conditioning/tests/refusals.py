@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 from conditioned import CONDITION, Conditioned, good, stops
 from faults import Logged
-from support import BUILD, WAIT, environment, expect, free_port, until
+from support import BUILD, WAIT, Wrong, environment, expect, free_port, until
 from trials import TINY, plain
 
 DENY = os.path.join(BUILD, 'deny')
+DYNAMIC = os.path.join(BUILD, 'tiny-dynamic')
 
 
 def said(command, *words, before=(), **more):
@@ -166,6 +167,53 @@ def no_tcp():
         stops(server, signal.SIGTERM)
 
 
+def _tries(limit, user, *options):
+    """(status, messages) of a start with a limit, by another user; (None, messages): it has listened."""
+    port = free_port()
+    command = ['prlimit', limit, 'setpriv', f'--reuid={user}', '--clear-groups', CONDITION, *options, '--filter', 'request',
+               '--filter', 'pass', '--', DYNAMIC, str(port)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), text=True) as process:
+        try:
+            until(lambda: process.poll() is not None or _open(port), f'{limit} {options}: it neither listens nor ends')
+            served = process.poll() is None
+        except Wrong:
+            process.kill()
+            raise
+        process.send_signal(signal.SIGTERM)
+        lines = [line for line in process.communicate(timeout=WAIT)[1].splitlines() if line.startswith('cc-')]
+    return None if served else process.returncode, lines
+
+
+def few_processes():
+    """If a process cannot be made, one message says so, and the server does not stay."""
+    if without_root():
+        return without_root()
+    user = 2000000000 + 100 * os.getpid()       # nobody else's processes count
+    for options in ([], ['--by', 'preload']):
+        for most in range(1, 4):
+            user += 1
+            got = _tries(f'--nproc={most}', user, *options)
+            expect(got[0] in (2, 69) and len(got[1]) == 1, f'{options} {most}: {got}')
+        once(got, 69, f'the guard of {DYNAMIC} cannot be started: Resource temporarily unavailable')
+        status, lines = _tries('--nproc=5', user + 10, *options)
+        expect(status is None and len(lines) == 1 and 'pass cannot be started: Res' in lines[0], f'{status} {lines}')
+    return ''
+
+
+def few_descriptors():
+    """If there are too few descriptors, one message says so, and nothing hangs."""
+    if without_root():
+        return without_root()
+    served = []
+    for options in ([], ['--by', 'preload']):
+        for most in (*range(4, 30), 110, 130):
+            got = _tries(f'--nofile={most}', 0, *options)
+            served.append(got[0] is None)
+            expect(served[-1] or (got[0] != 0 and len(got[1]) == (got[0] in (2, 69))), f'{options} {most}: {got}')
+    expect(any(served) and not all(served), f'{served}')
+    return ''
+
+
 def dies():
     """A server that dies hands on its status, and nothing stays."""
     expect(said(plain('dies')('', free_port()), '--filter', 'request') == (3, []), 'status and messages')
@@ -177,4 +225,4 @@ def dies():
 
 
 TESTS = [old_kernel, no_seccomp, without_rights, no_tracing, nested, no_filters, bad_filters, state_in_use,
-         port_in_use, inherited, no_tcp, dies]
+         port_in_use, inherited, no_tcp, few_processes, few_descriptors, dies]
