@@ -52,6 +52,10 @@ bool refuse_library(const char *program); /* it would not load the library */
 /* Returns when no process of the server is left. false: it was ended, because filters could not be
  * put in front of it. */
 bool run(int signals, const char *name);
+enum { END_TEXT = 64 };
+void end_text(char text[END_TEXT]); /* how the server's first process ended */
+void say_unheard(const char *name); /* if the server has ended before it listened, and nobody asked
+                                       it to, or said why */
 uint64_t now_ms(void);
 
 /* gate.c: what stands in the place of a listening socket of the server. */
@@ -125,9 +129,10 @@ int options_answer(const struct seccomp_notif *call, int real);
 
 /* trap.c: the calls of the server that the kernel holds until they are answered. */
 extern int trap_fd;
-const char *trap_missing(void);      /* the reason why calls cannot be held here, or NULL */
-int trap_install(void);              /* in the server's process; the descriptor or -errno */
-void trap_start(int fd);             /* in the launcher */
+extern bool listen_refused;     /* a server that would have had no filters; a message says why */
+const char *trap_missing(void); /* the reason why calls cannot be held here, or NULL */
+int trap_install(void);         /* in the server's process; the descriptor or -errno */
+void trap_start(int fd);        /* in the launcher */
 int trap_copy(pid_t thread, int fd); /* of a descriptor of the server, or -1 */
 void trap_event(void);               /* a call is there */
 void trap_answer(uint64_t id, int error);

@@ -183,6 +183,7 @@ static int serve(char **command) {
     end_guard();
     if (checking)
         return check_report(command[0]);
+    say_unheard(command[0]);
     if (!good)
         return UNAVAILABLE;
     return WIFEXITED(server_status) ? WEXITSTATUS(server_status) : 128 + WTERMSIG(server_status);

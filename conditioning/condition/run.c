@@ -39,6 +39,22 @@ uint64_t now_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+void end_text(char text[END_TEXT]) {
+    if (WIFSIGNALED(server_status))
+        snprintf(text, END_TEXT, "was killed by signal %d", WTERMSIG(server_status));
+    else
+        snprintf(text, END_TEXT, "ended with status %d", WEXITSTATUS(server_status));
+}
+
+void say_unheard(const char *name) {
+    char how[END_TEXT];
+    bool said = WIFEXITED(server_status) && WEXITSTATUS(server_status) >= NOT_EXECUTABLE;
+    if (gates != NULL || asked || given_up || said || listen_refused)
+        return;
+    end_text(how);
+    say("%s %s before it listened", name, how);
+}
+
 static void end_all(uint64_t now) {
     end_server(SIGTERM);
     if (kill_at == UINT64_MAX)
@@ -65,11 +81,8 @@ static void hand_on(int number) {
 
 /* The server's first process has ended, and others of it have not. */
 static void say_linger(const char *name, uint64_t now) {
-    char how[64];
-    if (WIFSIGNALED(server_status))
-        snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(server_status));
-    else
-        snprintf(how, sizeof how, "ended with status %d", WEXITSTATUS(server_status));
+    char how[END_TEXT];
+    end_text(how);
     say("the first process of %s %s, and others of it go on; %s", name, how,
         asked ? "they are ended" : "signals are sent to these from now on");
     if (asked)

@@ -239,7 +239,12 @@ int start_server(char **command) {
 int start_preloaded(char **command) {
     char library[4096], loaded[8192], number[16];
     const char *others = getenv("LD_PRELOAD");
-    int pair[2];
+    int pair[2], free = fcntl(kept, F_DUPFD_CLOEXEC, LIBRARY_FD);
+    if (free == -1) {
+        say("the library needs descriptor %d: %s", LIBRARY_FD, descriptors(errno));
+        return -EMFILE;
+    }
+    close(free);
     int forked = fork_server(pair);
     if (forked < 0)
         return forked;
@@ -247,12 +252,7 @@ int start_preloaded(char **command) {
         libexec("cc-preload.so", library, sizeof library);
         snprintf(loaded, sizeof loaded, "%s%s%s", library, others != NULL ? ":" : "",
                  others != NULL ? others : "");
-        int fd = fcntl(pair[1], F_DUPFD, LIBRARY_FD);
-        if (fd == -1) {
-            say("the library needs a descriptor above %d: %s", LIBRARY_FD - 1, descriptors(errno));
-            _exit(UNAVAILABLE);
-        }
-        snprintf(number, sizeof number, "%d", fd);
+        snprintf(number, sizeof number, "%d", fcntl(pair[1], F_DUPFD, LIBRARY_FD));
         setenv("LD_PRELOAD", loaded, 1);
         setenv("CC_CONDITION", number, 1);
         unsetenv("CC_CONDITION_OPTIONS");

@@ -37,6 +37,7 @@
 #endif
 
 int trap_fd = -1;
+bool listen_refused;
 
 const char *trap_missing(void) {
     struct seccomp_notif_sizes sizes;
@@ -194,6 +195,7 @@ static void on_listen(const struct seccomp_notif *call) {
     if (real == -1 && errno != EBADF) {
         /* It must not listen without filters. */
         int error = errno;
+        listen_refused = true;
         bool full = error == EMFILE || error == ENFILE;
         say("cannot take the listening socket of process %d: %s%s", (int)call->pid, strerror(error),
             full ? "" : ": run this program as root, or where it may trace the server");

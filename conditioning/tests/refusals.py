@@ -90,8 +90,9 @@ def no_tracing():
 
 def nested():
     """A second launcher inside the first one is refused."""
-    got = said([CONDITION, '--filter', 'pass', '--', 'true'], '--filter', 'pass')
-    once(got, 69, 'another program holds them already')
+    got, lines = said([CONDITION, '--filter', 'pass', '--', 'true'], '--filter', 'pass')
+    expect(got == 69 and len(lines) == 2 and 'another program holds them already' in lines[0], lines)
+    expect(lines[1] == f'cc-condition: {CONDITION} ended with status 69 before it listened', lines)
 
 
 def no_filters():
@@ -121,7 +122,7 @@ def state_in_use():
             other.bind(path)
             other.listen()
             once(said(['true'], *options), 69, 'it is in use; choose another name')
-        expect(said(['true'], *options) == (0, []), 'a socket that was left behind')
+        once(said(['true'], *options), 0, 'true ended with status 0')   # a socket that was left behind
         with open(path, 'wb'):
             pass
         once(said(['true'], *options), 69, 'a file that is no socket')
@@ -131,12 +132,12 @@ def state_in_use():
 
 
 def port_in_use():
-    """If the port is in use, the server says so and ends, and so does the launcher."""
+    """If the port is in use, the server ends, and so does the launcher, which says when."""
     with socket.socket() as other:
         other.bind(('127.0.0.1', 0))
         other.listen()
         port = other.getsockname()[1]
-        expect(said([TINY, str(port)], '--filter', 'request') == (1, []), 'status and messages')
+        once(said([TINY, str(port)], '--filter', 'request'), 1, f'{TINY} ended with status 1 before it listened')
         with socket.create_connection(('127.0.0.1', port)):
             other.settimeout(WAIT)
             other.accept()[0].close()
@@ -201,7 +202,7 @@ def few_processes():
 
 
 def few_descriptors():
-    """If there are too few descriptors, one message says so, and nothing hangs."""
+    """If there are too few descriptors, there is one message, and nothing hangs."""
     if without_root():
         return without_root()
     served = []
@@ -209,9 +210,20 @@ def few_descriptors():
         for most in (*range(4, 30), 110, 130):
             got = _tries(f'--nofile={most}', 0, *options)
             served.append(got[0] is None)
-            expect(served[-1] or (got[0] != 0 and len(got[1]) == (got[0] in (2, 69))), f'{options} {most}: {got}')
+            expect(served[-1] or (got[0] != 0 and len(got[1]) == 1), f'{options} {most}: {got}')
     expect(any(served) and not all(served), f'{served}')
     return ''
+
+
+def ends_early():
+    """A server that ends before it listens hands on its status, and one message says so."""
+    with tempfile.TemporaryDirectory() as place:
+        for options in ([], ['--by', 'preload']):
+            for command, status, why in ((['true'], 0, 'true ended with status 0 before it listened'),
+                                         (['sh', '-c', 'exit 42'], 42, 'sh ended with status 42 before it listened'),
+                                         (['sh', '-c', 'kill -9 $$'], 137, 'sh was killed by signal 9 before it listened'),
+                                         ([f'{place}/none'], 127, 'No such file')):
+                once(said(command, *options, '--filter', 'pass'), status, why)
 
 
 def dies():
@@ -225,4 +237,4 @@ def dies():
 
 
 TESTS = [old_kernel, no_seccomp, without_rights, no_tracing, nested, no_filters, bad_filters, state_in_use,
-         port_in_use, inherited, no_tcp, few_processes, few_descriptors, dies]
+         port_in_use, inherited, no_tcp, few_processes, few_descriptors, ends_early, dies]
