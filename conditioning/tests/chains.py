@@ -66,6 +66,23 @@ def statuses():
     expect(status == 111 and 'No such file' in said, f'{status} {said}')
 
 
+def unasked():
+    """Nobody asks for the filters: one message says so, and the server goes on."""
+    status, said = call(CHAIN, '--wait', '1', 'request', '--', 'sh', '-c', 'sleep 2; exit 9')
+    expect(status == 9 and said.count('\n') == 1, f'{status} {said}')
+    expect('sh has asked for no filters after 1 s' in said and 'cc-condition' in said, said)
+    began = time.monotonic()
+    with Chain(['request'], options=['--wait', '2']) as chain:
+        until(lambda: once(chain.port)[0] == 200, 'no answer')
+        late = time.monotonic() - began > 1.9   # a machine that is so busy may have had the message
+        time.sleep(max(0, began + 2.3 - time.monotonic()))
+        expect(late or 'asked' not in chain.said(), chain.said())
+    for words in (['--wait', '0', 'request'], ['--wait', '86401', 'request'], ['--wait', 'x', 'request'],
+                  ['--wait', '1', '--check', 'request']):
+        status, said = call(CHAIN, *words, '--', 'true')
+        expect(status == 100 and '--wait' in said.splitlines()[0], f'{words} {status} {said}')
+
+
 def own_chain():
     """A server starts its filters by itself; they end with it."""
     port = free_port()
@@ -233,4 +250,4 @@ def state():
     expect(call(CHAIN, '--status', path)[0] == 111, 'nobody there')
 
 
-TESTS = [nonsense, statuses, own_chain, changes, changes_keep_clients, drains, drain_limit, state]
+TESTS = [nonsense, statuses, unasked, own_chain, changes, changes_keep_clients, drains, drain_limit, state]
