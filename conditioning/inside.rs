@@ -28,7 +28,7 @@ pub const COMMON: &[Source] = sources! {
     "frame/inbox.c" "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/ready.c" "frame/refuse.c"
     "frame/up.c"
     "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/keep.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
-    "chain/show.c" "chain/stage.c" "chain/state.c" "chain/text.c"
+    "chain/server.c" "chain/show.c" "chain/stage.c" "chain/start.c" "chain/state.c" "chain/text.c" "chain/usage.c"
 };
 
 /// What filters need that follow the automaton of a protocol.

@@ -78,6 +78,12 @@ extern bool peek;              /* the server reads requests from clients' socket
 extern bool returns;           /* and gives a connection back after each of them */
 extern bool follow;            /* and it is known when the server has finished with a connection */
 
+/* start.c */
+enum { STAGE_PAUSE = 100 };           /* ms until it is tried again to start a filter */
+int stage_start(struct stage *stage); /* with a new control socket; 0 or -errno */
+void stage_again(struct stage *stage,
+                 int error); /* it could not be started: later, with a message */
+
 /* stage.c */
 bool chain_start(struct listener *listener,
                  struct plan *plan); /* false: no descriptors or memory */
@@ -123,6 +129,12 @@ char *program_path(const char *name);        /* malloc */
 const char *program_check(const char *path); /* the reason why there is none, or NULL */
 /* In a child of `chain`: becomes the program. Returns if it cannot. */
 void program_run(const char *path, char *const argv[], pid_t chain);
+
+/* server.c. false: errno says why */
+bool server_start(char **argv, pid_t *server, int *control);
+
+/* usage.c: the exit status. `what` is wrong; NULL: nothing, it is asked for. */
+int usage(const char *what);
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

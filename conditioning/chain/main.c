@@ -51,56 +51,6 @@ uint64_t now_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static int usage(const char *what) {
-    if (what != NULL)
-        say("%s", what);
-    fprintf(
-        what != NULL ? stderr : stdout,
-        "usage: cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]\n"
-        "       cc-chain --status SOCKET [status | metrics | 'chain FILTER...']\n\n"
-        "FILTER is NAME[,key=value]...; the first one accepts the clients.\n"
-        "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
-        "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
-        "  --peek           the server reads requests from its clients' sockets itself\n"
-        "  --returns        with --peek: it gives a connection back after each request\n"
-        "  --follow         with --peek: it is known when the server has finished with a "
-        "connection\n"
-        "  --keep FD        filters to which the chain is changed are kept in this file, and\n"
-        "                   read from it by the next chain\n"
-        "  --check          judges the filters and their order, and starts nothing\n"
-        "  --restarts NUMBER  how often the chain was started before\n"
-        "  --drain SECONDS  how long clients may continue after TERM; default 30\n"
-        "  --wait SECONDS   when to say that the server has asked for no filters; default 10\n");
-    return what != NULL ? WRONG_CALL : 0;
-}
-
-static bool start_server(char **argv) {
-    int pair[2];
-    char number[16];
-    int error = cc__pair(pair);
-    if (error != 0) {
-        errno = -error;
-        return false;
-    }
-    control = pair[0];
-    server = fork();
-    if (server == 0) {
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        int fd = fcntl(pair[1], F_DUPFD, 10);
-        snprintf(number, sizeof number, "%d", fd);
-        setenv("CC_CHAIN", number, 1);
-        execvp(argv[0], argv);
-        say("%s: %s", argv[0], strerror(errno));
-        _exit(127);
-    }
-    error = errno;
-    close(pair[1]);
-    errno = error;
-    return server > 0;
-}
-
 static void children(void) {
     int status;
     pid_t pid;
@@ -296,10 +246,10 @@ int main(int argc, char **argv) {
     }
     if (judge)
         return 0;
-    const char *failed = !catch_signals()                                ? "cannot start"
-                         : state_path != NULL && !state_open(state_path) ? state_path
-                         : !serve && !start_server(command)              ? command[0]
-                                                                         : NULL;
+    const char *failed = !catch_signals()                                      ? "cannot start"
+                         : state_path != NULL && !state_open(state_path)       ? state_path
+                         : !serve && !server_start(command, &server, &control) ? command[0]
+                                                                               : NULL;
     if (failed != NULL) {
         say("%s: %s", failed, strerror(errno));
         return TEMPORARY;

@@ -23,16 +23,19 @@ extern long wait_seconds;               /* until it is said that the server does
 extern int server_status;               /* as of waitpid; -1 while it runs */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* start.c: the processes of the launcher. */
-extern pid_t server, chain, guard_process;
-extern sigset_t signals_before;                          /* what the processes do not catch */
-void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
+/* chain.c: the processes of cc-chain. */
+extern pid_t chain;
 int judge(void);               /* cc-chain judges the filters; 0 or the exit status */
 int ask(const char *command);  /* asks the chain at `state`; the exit status */
 int change(void);              /* the chain at `state` gets `filters`; the exit status */
 int start_chain(void);         /* its socket, or -1 with errno */
 void end_chain(void);          /* waits until it has ended, and its sockets are free */
 bool chain_ready(int control); /* false: it has ended, and has said why */
+
+/* start.c: the other processes of the launcher. */
+extern pid_t server, guard_process;
+extern sigset_t signals_before;                          /* what the processes do not catch */
+void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
 /* Both return -errno after a message; the server's process is there then, if it could be made. */
 int start_preloaded(char **command); /* with the library; its socket */
 int start_server(char **command);    /* the descriptor of its held calls */
