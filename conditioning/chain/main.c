@@ -194,7 +194,7 @@ int main(int argc, char **argv) {
             at--;
             continue;
         }
-        if (value == NULL)
+        if (value == NULL || *value == '\0')
             return usage("an option has no value");
         if (strcmp(option, "--status") == 0)
             return state_ask(value, argv[at + 2] != NULL ? argv[at + 2] : "status");

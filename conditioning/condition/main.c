@@ -198,7 +198,7 @@ int main(int argc, char **argv) {
             return usage("write the server's command after --");
         if (flag(argv[at]))
             continue;
-        if (at + 1 == argc)
+        if (at + 1 == argc || *argv[at + 1] == '\0')
             return usage("an option has no value");
         const char *wrong = option_of(argv[at], argv[at + 1]);
         if (wrong != NULL)

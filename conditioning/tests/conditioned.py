@@ -287,6 +287,7 @@ def refuses():
             status, said = _said(*chosen, '--', 'touch', mark)
             expect(status == 2 and what in said and '\n' not in said, f'{filters}: {status} {said}')
         for arguments in (['--', 'touch', mark], ['--filter', 'pass'], ['--filter', 'pass', 'touch'],
+                          ['--state', '', '--filter', 'pass', '--', 'touch', mark],
                           ['--ready', '0', '--filter', 'pass', '--', 'touch', mark]):
             status, said = _said(*arguments)
             expect(status == 2 and said.count('cc-condition:') == 1, f'{arguments}: {status} {said}')
