@@ -28,7 +28,7 @@ pub const COMMON: &[Source] = sources! {
     "frame/inbox.c" "frame/lease.c" "frame/loop.c" "frame/main.c" "frame/options.c" "frame/ready.c" "frame/refuse.c"
     "frame/up.c"
     "chain/chain.h" "chain/names.h" "chain/inside.h" "chain/inside.c" "chain/keep.c" "chain/main.c" "chain/plan.c" "chain/serve.c"
-    "chain/show.c" "chain/stage.c" "chain/state.c" "chain/text.c"
+    "chain/server.c" "chain/show.c" "chain/stage.c" "chain/start.c" "chain/state.c" "chain/text.c" "chain/usage.c"
 };
 
 /// What filters need that follow the automaton of a protocol.
@@ -139,6 +139,8 @@ pub struct FilterOption {
     pub range: (i64, i64),
     /// The words of a choice.
     pub words: Vec<&'static str>,
+    /// The number that it is if it is not set, where its text says one without a unit.
+    pub default: Option<i64>,
 }
 
 impl FilterOption {
@@ -227,6 +229,15 @@ impl Program {
         self.member(" .traits = ").contains("CCF_SPLITS")
     }
 
+    /// Numbers of which none may exceed the one before it, as its function `check` says.
+    #[must_use]
+    pub fn descending(&self) -> &'static [&'static str] {
+        match self.name {
+            "slowread" => &["net8", "net16", "net24"],
+            _ => &[],
+        }
+    }
+
     fn stage(&self, member: &str) -> Stage {
         match self.member(member) {
             "CCF_CONNECTIONS" => Stage::Connections,
@@ -260,11 +271,14 @@ fn option(row: &'static str) -> Option<FilterOption> {
     };
     let range = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
     let words = fields.next()?.trim_matches('"').split('|').collect();
+    let default = row.split_once("default ").map_or("", |(_, rest)| rest);
+    let default = default.split('"').next()?.parse().ok();
     Some(FilterOption {
         name,
         kind,
         range,
         words,
+        default,
     })
 }
 
@@ -281,6 +295,26 @@ mod tests {
             assert!(program.main.text.contains("int main("), "{}", program.name);
         }
         assert!(Program::find("pass").unwrap().options().is_empty());
+    }
+
+    #[test]
+    fn descending_numbers_have_defaults() {
+        for program in PROGRAMS {
+            let options = program.options();
+            let number = |name: &&str| options.iter().find(|o| o.name == *name)?.default;
+            let defaults: Vec<_> = program.descending().iter().map(number).collect();
+            assert!(defaults.iter().all(Option::is_some), "{}", program.name);
+            assert!(defaults.is_sorted_by(|a, b| a >= b), "{}", program.name);
+            // The reason that the filter gives names them all.
+            let reason = program
+                .main
+                .text
+                .lines()
+                .find(|l| l.contains(" must not exceed "));
+            for name in program.descending() {
+                assert!(reason.is_some_and(|r| r.contains(name)), "{}", program.name);
+            }
+        }
     }
 
     #[test]

@@ -45,6 +45,7 @@ struct stage {
     uint64_t started, again; /* when; when to start it again, 0: not */
     unsigned quick;
     bool strict;
+    bool unstarted; /* the last try failed, and this was said */
 };
 
 /* The filters of one listening socket, first the one that accepts. */
@@ -76,6 +77,12 @@ extern unsigned long restarts; /* how often the chain was started before */
 extern bool peek;              /* the server reads requests from clients' sockets itself */
 extern bool returns;           /* and gives a connection back after each of them */
 extern bool follow;            /* and it is known when the server has finished with a connection */
+
+/* start.c */
+enum { STAGE_PAUSE = 100 };           /* ms until it is tried again to start a filter */
+int stage_start(struct stage *stage); /* with a new control socket; 0 or -errno */
+void stage_again(struct stage *stage,
+                 int error); /* it could not be started: later, with a message */
 
 /* stage.c */
 bool chain_start(struct listener *listener,
@@ -122,6 +129,12 @@ char *program_path(const char *name);        /* malloc */
 const char *program_check(const char *path); /* the reason why there is none, or NULL */
 /* In a child of `chain`: becomes the program. Returns if it cannot. */
 void program_run(const char *path, char *const argv[], pid_t chain);
+
+/* server.c. false: errno says why */
+bool server_start(char **argv, pid_t *server, int *control);
+
+/* usage.c: the exit status. `what` is wrong; NULL: nothing, it is asked for. */
+int usage(const char *what);
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

@@ -30,6 +30,10 @@ bool peek, follow, returns;
 static bool draining, ended;
 static int exit_status;
 static uint64_t drain_end;
+static unsigned long
+    wait_seconds; /* until it is said that the server asks for no filters; 0: not */
+static uint64_t wait_end = UINT64_MAX;
+static const char *server_name;
 
 void say(const char *format, ...) {
     char line[1024], text[4 * sizeof line];
@@ -45,49 +49,6 @@ uint64_t now_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static int usage(const char *what) {
-    if (what != NULL)
-        say("%s", what);
-    fprintf(what != NULL ? stderr : stdout,
-            "usage: cc-chain [OPTIONS] FILTER... -- SERVER [ARGUMENT...]\n"
-            "       cc-chain --status SOCKET [status | metrics | 'chain FILTER...']\n\n"
-            "FILTER is NAME[,key=value]...; the first one accepts the clients.\n"
-            "  --config FILE    reads filters from FILE, one per line, and again at HUP\n"
-            "  --state SOCKET   shows counters and accepts commands on SOCKET\n"
-            "  --peek           the server reads requests from its clients' sockets itself\n"
-            "  --returns        with --peek: it gives a connection back after each request\n"
-            "  --follow         with --peek: it is known when the server has finished with a "
-            "connection\n"
-            "  --keep FD        filters to which the chain is changed are kept in this file, and\n"
-            "                   read from it by the next chain\n"
-            "  --check          judges the filters and their order, and starts nothing\n"
-            "  --restarts NUMBER  how often the chain was started before\n"
-            "  --drain SECONDS  how long clients may continue after TERM; default 30\n");
-    return what != NULL ? WRONG_CALL : 0;
-}
-
-static bool start_server(char **argv) {
-    int pair[2];
-    char number[16];
-    if (cc__pair(pair) != 0)
-        return false;
-    control = pair[0];
-    server = fork();
-    if (server == 0) {
-        sigset_t none;
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        int fd = fcntl(pair[1], F_DUPFD, 10);
-        snprintf(number, sizeof number, "%d", fd);
-        setenv("CC_CHAIN", number, 1);
-        execvp(argv[0], argv);
-        say("%s: %s", argv[0], strerror(errno));
-        _exit(127);
-    }
-    close(pair[1]);
-    return server > 0;
 }
 
 static void children(void) {
@@ -140,6 +101,15 @@ static void on_signal(void) {
 
 static int wait_time(void) {
     uint64_t now = now_ms(), due = chain_tick(now);
+    if (wait_end <= now) {
+        wait_end = UINT64_MAX;
+        if (listeners == NULL && !draining)
+            say("%s has asked for no filters after %lu s: it does not use the library, or does not "
+                "listen; cc-condition runs servers that do not use it",
+                server_name, wait_seconds);
+    }
+    if (wait_end != UINT64_MAX && (due == 0 || wait_end < due))
+        due = wait_end;
     if (draining && (due == 0 || drain_end < due))
         due = drain_end;
     return due == 0 ? -1 : due <= now ? 10 : due - now > 60000 ? 60000 : (int)(due - now);
@@ -224,7 +194,7 @@ int main(int argc, char **argv) {
             at--;
             continue;
         }
-        if (value == NULL)
+        if (value == NULL || *value == '\0')
             return usage("an option has no value");
         if (strcmp(option, "--status") == 0)
             return state_ask(value, argv[at + 2] != NULL ? argv[at + 2] : "status");
@@ -240,10 +210,14 @@ int main(int argc, char **argv) {
             restarts = strtoul(value, &end, 10);
         else if (strcmp(option, "--drain") == 0)
             drain_time = strtoul(value, &end, 10) * 1000;
+        else if (strcmp(option, "--wait") == 0)
+            wait_seconds = strtoul(value, &end, 10);
         else
             return usage("there is no such option");
         if (end != NULL && (*value == '\0' || *end != '\0'))
-            return usage("--drain and --restarts take a number");
+            return usage("--drain, --restarts and --wait take a number");
+        if (strcmp(option, "--wait") == 0 && (wait_seconds < 1 || wait_seconds > 86400))
+            return usage("--wait takes seconds from 1 to 86400");
         serve = serve || strcmp(option, "--serve") == 0;
     }
     while (at + count < argc && strcmp(argv[at + count], "--") != 0)
@@ -251,6 +225,8 @@ int main(int argc, char **argv) {
     char **command = at + count < argc ? argv + at + count + 1 : NULL;
     if (!serve && !judge && (command == NULL || command[0] == NULL))
         return usage("there is no server: write its command after --");
+    if (wait_seconds != 0 && (serve || judge))
+        return usage("--wait is for a server that is started here");
     if (config != NULL && count > 0)
         return usage("filters come from --config or from the command line, not from both");
     if (serve && control == -1)
@@ -270,10 +246,18 @@ int main(int argc, char **argv) {
     }
     if (judge)
         return 0;
-    if (!catch_signals() || (state_path != NULL && !state_open(state_path)) ||
-        (!serve && !start_server(command))) {
-        say("%s: %s", state_path != NULL ? state_path : "cannot start", strerror(errno));
+    const char *failed = !catch_signals()                                      ? "cannot start"
+                         : state_path != NULL && !state_open(state_path)       ? state_path
+                         : !serve && !server_start(command, &server, &control) ? command[0]
+                                                                               : NULL;
+    if (failed != NULL) {
+        say("%s: %s", failed, strerror(errno));
         return TEMPORARY;
+    }
+    if (!serve) {
+        server_name = command[0];
+        wait_seconds = wait_seconds != 0 ? wait_seconds : 10;
+        wait_end = now_ms() + wait_seconds * 1000;
     }
     run();
     return exit_status;

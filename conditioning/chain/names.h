@@ -31,14 +31,18 @@
 #define returns ccc__returns
 #define say ccc__say
 #define serve_request ccc__serve_request
+#define server_start ccc__server_start
 #define show_began ccc__show_began
 #define show_metrics ccc__show_metrics
 #define show_table ccc__show_table
 #define shown ccc__shown
+#define stage_again ccc__stage_again
+#define stage_start ccc__stage_start
 #define state_ask ccc__state_ask
 #define state_close ccc__state_close
 #define state_events ccc__state_events
 #define state_open ccc__state_open
 #define state_polls ccc__state_polls
+#define usage ccc__usage
 
 #endif

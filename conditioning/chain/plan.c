@@ -97,6 +97,14 @@ static bool ask(struct spec *spec, char *why, size_t room) {
     return true;
 }
 
+/* Whether a filter of the same name is before it. */
+static bool twice(const struct plan *plan, int at) {
+    int i = 0;
+    while (strcmp(plan->spec[i].argv[0], plan->spec[at].argv[0]) != 0)
+        i++;
+    return i < at;
+}
+
 /* Judges the order. Returns false with the reason. */
 static bool sensible(const struct plan *plan, char *why, size_t room) {
     enum ccf_stage have = CCF_CONNECTIONS;
@@ -124,6 +132,8 @@ static bool sensible(const struct plan *plan, char *why, size_t room) {
             snprintf(why, room, "%s must be the last filter: its output is for the server", last);
         } else if (spec->needs == CCF_REQUESTS && have == CCF_CONNECTIONS) {
             snprintf(why, room, "%s needs complete requests: put request before it", name);
+        } else if (spec->needs == CCF_CONNECTIONS && have == CCF_REQUESTS && twice(plan, i)) {
+            snprintf(why, room, "%s is there twice: remove one of the two", name);
         } else if (spec->needs == CCF_CONNECTIONS && have == CCF_REQUESTS) {
             snprintf(why, room,
                      "%s needs connections whose request has not been read: put it before %s", name,

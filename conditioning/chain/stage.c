@@ -1,4 +1,4 @@
-/* Starts the filters of a chain, restarts those that die, and stops them.
+/* Starts the filters of a chain (start.c), restarts those that die, and stops them.
  *
  * cc-chain keeps the hops between filters open. So a restarted filter finds its hops as its
  * predecessor left them, and its neighbours announce new links. Must not know: what filters do. */
@@ -16,59 +16,9 @@
 #include <unistd.h>
 
 /* In ms. A filter that dies within STEADY died quickly. From the second time on the pause before it
- * is restarted doubles, from PAUSE to LONGEST_PAUSE. */
-enum { STEADY = 1000, PAUSE = 100, LONGEST_PAUSE = 5000 };
+ * is restarted doubles, from STAGE_PAUSE to LONGEST_PAUSE. */
+enum { STEADY = 1000, LONGEST_PAUSE = 5000 };
 #define LONGEST_STAY (365ull * 24 * 60 * 60 * 1000) /* for clients of replaced filters */
-
-/* In the child: passes the filter its descriptors and its environment, and runs it. */
-static void become(const struct stage *stage, pid_t chain) {
-    int fds[4] = {stage->in, stage->out, stage->control, stage->memory};
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    for (int i = 0; i < 4; i++)
-        fds[i] = fcntl(fds[i], F_DUPFD, 10);
-    for (int i = 0; i < 4; i++)
-        if (fds[i] == -1 || dup2(fds[i], CCF__IN + i) == -1)
-            _exit(TEMPORARY);
-    cc__close_from(CCF__COUNTERS + 1, INT_MAX);
-    if (stage->strict)
-        setenv("CC_STRICT", "1", 1);
-    else
-        unsetenv("CC_STRICT");
-    char place[16];
-    snprintf(place, sizeof place, "%u", stage->place);
-    setenv("CC_PLACE", place, 1);
-    if (peek)
-        setenv("CC_PEEK", "1", 1);
-    else
-        unsetenv("CC_PEEK");
-    unsetenv("CC_CHAIN");
-    program_run(stage->spec->path, stage->spec->argv, chain);
-    _exit(TEMPORARY);
-}
-
-/* Starts a filter, with a new control socket. */
-static bool start(struct stage *stage) {
-    int pair[2];
-    if (cc__pair(pair) != 0)
-        return false;
-    int ours = pair[0];
-    stage->control = pair[1];
-    stage->started = now_ms();
-    stage->again = 0;
-    pid_t self = getpid();
-    stage->pid = fork();
-    if (stage->pid == 0)
-        become(stage, self);
-    close(pair[1]);
-    stage->control = ours;
-    if (stage->pid == -1) {
-        stage->pid = 0;
-        stage->again = now_ms() + PAUSE;
-    }
-    return true;
-}
 
 static void close_stage(struct stage *stage) {
     int *fds[] = {&stage->in, &stage->out, &stage->memory};
@@ -151,7 +101,7 @@ bool chain_start(struct listener *listener, struct plan *plan) {
         in = hop[0];
     }
     for (int i = 0; i < plan->count && good; i++)
-        good = start(&chain->stage[i]);
+        good = stage_start(&chain->stage[i]) == 0;
     if (!good) {
         for (int i = 0; i < plan->count; i++)
             if (chain->stage[i].pid > 0)
@@ -183,7 +133,8 @@ static void died(struct listener *listener, struct chain *chain, struct stage *s
         return;
     stage->counters->deaths++;
     stage->quick = now - stage->started < STEADY ? stage->quick + 1 : 0;
-    uint64_t pause = stage->quick < 2 ? 0 : PAUSE << (stage->quick < 8 ? stage->quick - 2 : 6);
+    uint64_t pause =
+        stage->quick < 2 ? 0 : STAGE_PAUSE << (stage->quick < 8 ? stage->quick - 2 : 6);
     stage->again = now + (pause < LONGEST_PAUSE ? pause : LONGEST_PAUSE);
     if (WIFSIGNALED(status))
         say("%s of %s (process %d) was killed by signal %d; it is restarted", stage->spec->argv[0],
@@ -233,8 +184,10 @@ uint64_t chain_tick(uint64_t now) {
                 struct stage *stage = &chain->stage[i];
                 if (chain->leaving && due <= now && stage->pid != 0)
                     kill(stage->pid, SIGKILL);
-                if (!chain->leaving && stage->again != 0 && stage->again <= now && !start(stage))
-                    stage->again = now + PAUSE;
+                bool start_now = !chain->leaving && stage->again != 0 && stage->again <= now;
+                int error = start_now ? stage_start(stage) : 0;
+                if (error != 0)
+                    stage_again(stage, -error);
                 if (!chain->leaving && stage->again != 0 && (due == 0 || stage->again < due))
                     due = stage->again;
             }

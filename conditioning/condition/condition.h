@@ -23,20 +23,28 @@ extern long wait_seconds;               /* until it is said that the server does
 extern int server_status;               /* as of waitpid; -1 while it runs */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* start.c: the processes of the launcher. */
-extern pid_t server, chain, guard_process;
+/* chain.c: the processes of cc-chain. */
+extern pid_t chain;
+int judge(void);               /* cc-chain judges the filters; 0 or the exit status */
+int ask(const char *command);  /* asks the chain at `state`; the exit status */
+int change(void);              /* the chain at `state` gets `filters`; the exit status */
+int start_chain(void);         /* its socket, or -1 with errno */
+void end_chain(void);          /* waits until it has ended, and its sockets are free */
+bool chain_ready(int control); /* false: it has ended, and has said why */
+
+/* start.c: the other processes of the launcher. */
+extern pid_t server, guard_process;
 extern sigset_t signals_before;                          /* what the processes do not catch */
 void libexec(const char *name, char *path, size_t room); /* where a file of this package is */
-int judge(void);                     /* cc-chain judges the filters; 0 or the exit status */
-int ask(const char *command);        /* asks the chain at `state`; the exit status */
-int change(void);                    /* the chain at `state` gets `filters`; the exit status */
-int start_chain(void);               /* its socket, or -1 with errno */
-void end_chain(void);                /* waits until it has ended, and its sockets are free */
-bool chain_ready(int control);       /* false: it has ended, and has said why */
-int start_preloaded(char **command); /* with the library; its socket or -errno */
-int start_server(char **command);    /* the descriptor of its held calls, or -errno */
+/* Both return -errno after a message; the server's process is there then, if it could be made. */
+int start_preloaded(char **command); /* with the library; its socket */
+int start_server(char **command);    /* the descriptor of its held calls */
+int stop_server(void);               /* ends its process group by TERM, then KILL; its status */
 bool start_guard(void);              /* ends the server if the launcher is killed */
-void end_guard(void);                /* nothing is left to end */
+/* Sends a signal to all processes of the server: to its process group, and to those without parents
+ * that have left the group, which are children of this process. */
+void end_server(int number);
+void end_guard(void); /* nothing is left to end */
 
 /* refuse.c: whether something cannot work; these say why. */
 bool refuse_state(void);                  /* its socket; removes one that nobody uses */
@@ -47,6 +55,10 @@ bool refuse_library(const char *program); /* it would not load the library */
 /* Returns when no process of the server is left. false: it was ended, because filters could not be
  * put in front of it. */
 bool run(int signals, const char *name);
+enum { END_TEXT = 64 };
+void end_text(char text[END_TEXT]); /* how the server's first process ended */
+void say_unheard(const char *name); /* if the server has ended before it listened, and nobody asked
+                                       it to, or said why */
 uint64_t now_ms(void);
 
 /* gate.c: what stands in the place of a listening socket of the server. */
@@ -120,9 +132,10 @@ int options_answer(const struct seccomp_notif *call, int real);
 
 /* trap.c: the calls of the server that the kernel holds until they are answered. */
 extern int trap_fd;
-const char *trap_missing(void);      /* the reason why calls cannot be held here, or NULL */
-int trap_install(void);              /* in the server's process; the descriptor or -errno */
-void trap_start(int fd);             /* in the launcher */
+extern bool listen_refused;     /* a server that would have had no filters; a message says why */
+const char *trap_missing(void); /* the reason why calls cannot be held here, or NULL */
+int trap_install(void);         /* in the server's process; the descriptor or -errno */
+void trap_start(int fd);        /* in the launcher */
 int trap_copy(pid_t thread, int fd); /* of a descriptor of the server, or -1 */
 void trap_event(void);               /* a call is there */
 void trap_answer(uint64_t id, int error);

@@ -147,21 +147,24 @@ static const char *contradiction(bool has_server) {
 /* Runs the server. Returns the exit status. */
 static int serve(char **command) {
     int signals = catch_signals();
-    if (checking)
-        prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that the server's orphans can be ended, too */
     int control = checking ? -1 : start_chain();
-    if (control != -1 && !chain_ready(control))
+    if (signals == -1 || (control == -1 && !checking)) {
+        say("%s cannot be started: %s", command[0], strerror(errno));
         return UNAVAILABLE;
-    int held = control == -1 && !checking ? -errno
-               : by_preload               ? start_preloaded(command)
-                                          : start_server(command);
+    }
+    if (!checking && !chain_ready(control))
+        return UNAVAILABLE;
+    int held = by_preload ? start_preloaded(command) : start_server(command);
     if (held < 0 || !start_guard()) {
-        int result = UNAVAILABLE << 8;
-        if (server > 0)
-            waitpid(server, &result, 0);
-        else
-            say("cannot start: %s", strerror(errno));
-        return WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
+        if (held >= 0)
+            say("the guard of %s cannot be started: %s; %s is ended", command[0], strerror(errno),
+                command[0]);
+        cc__close_all(&held, held >= 0); /* calls that are held fail */
+        int result = server > 0 ? stop_server() : UNAVAILABLE << 8;
+        cc__close_all(&control, control != -1);
+        end_chain();
+        return held < 0 && WIFEXITED(result) ? WEXITSTATUS(result) : UNAVAILABLE;
     }
     bool good = true;
     if (by_preload)
@@ -180,6 +183,7 @@ static int serve(char **command) {
     end_guard();
     if (checking)
         return check_report(command[0]);
+    say_unheard(command[0]);
     if (!good)
         return UNAVAILABLE;
     return WIFEXITED(server_status) ? WEXITSTATUS(server_status) : 128 + WTERMSIG(server_status);
@@ -194,7 +198,7 @@ int main(int argc, char **argv) {
             return usage("write the server's command after --");
         if (flag(argv[at]))
             continue;
-        if (at + 1 == argc)
+        if (at + 1 == argc || *argv[at + 1] == '\0')
             return usage("an option has no value");
         const char *wrong = option_of(argv[at], argv[at + 1]);
         if (wrong != NULL)

@@ -34,18 +34,16 @@ static void print_socket(const struct seen *of) {
 
 /* Says why it does not work. */
 static void print_reason(const char *name, const struct seen *refused, bool datagrams) {
-    char end[64] = "";
-    if (trial_ended && WIFEXITED(server_status))
-        snprintf(end, sizeof end, "it ended with status %d", WEXITSTATUS(server_status));
-    else if (trial_ended)
-        snprintf(end, sizeof end, "it was killed by signal %d", WTERMSIG(server_status));
+    char end[END_TEXT] = "";
+    if (trial_ended)
+        end_text(end);
     if (trial_background)
         say("%s goes to the background: run it in the foreground", name);
     else if (trial_ended && seen_asked != -1 && !options)
-        say("%s cannot run behind filters: %s after it had called %s; try --options", name, end,
+        say("%s cannot run behind filters: it %s after it had called %s; try --options", name, end,
             call_name(seen_asked));
     else if (trial_ended)
-        say("%s cannot run behind filters: %s%s", name, end,
+        say("%s cannot run behind filters: it %s%s", name, end,
             refused != NULL ? "" : " before it listened");
     else if (refused != NULL)
         say("%s cannot run behind filters: it has accepted no client at %s in %ld s%s", name,

@@ -5,6 +5,7 @@
 #include "condition.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -16,16 +17,19 @@
 enum {
     STEADY = 1000, /* ms that a chain must live, or its death counts as quick */
     MOST_QUICK = 6,
-    PAUSE = 50,   /* ms before the second try; each next one is twice as long */
-    AGAIN = 50,   /* ms until a link is announced again, or a gate is looked at */
-    LOOK = 200,   /* ms between looks for sockets that the library has not seen */
-    GRACE = 5000, /* ms from TERM to KILL */
-    FIXED = 3     /* descriptors that are waited for besides those of tails and gates */
+    PAUSE = 50,    /* ms before the second try; each next one is twice as long */
+    AGAIN = 50,    /* ms until a link is announced again, or a gate is looked at */
+    LOOK = 200,    /* ms between looks for sockets that the library has not seen */
+    GRACE = 5000,  /* ms from TERM to KILL */
+    LINGER = 1000, /* ms after the server's first process, and it is said that others go on */
+    FIXED = 3      /* descriptors that are waited for besides those of tails and gates */
 };
 
 int server_status = -1;
 static uint64_t chain_began, chain_again; /* when it is started again; 0: not */
 static uint64_t kill_at = UINT64_MAX;
+static uint64_t linger_at = UINT64_MAX; /* when it is said that others go on */
+static bool asked;                      /* the server's first process has got TERM or INT */
 static unsigned quick;
 static bool given_up; /* the server is ended: it would serve without filters */
 
@@ -35,10 +39,54 @@ uint64_t now_ms(void) {
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+void end_text(char text[END_TEXT]) {
+    if (WIFSIGNALED(server_status))
+        snprintf(text, END_TEXT, "was killed by signal %d", WTERMSIG(server_status));
+    else
+        snprintf(text, END_TEXT, "ended with status %d", WEXITSTATUS(server_status));
+}
+
+void say_unheard(const char *name) {
+    char how[END_TEXT];
+    bool said = WIFEXITED(server_status) && WEXITSTATUS(server_status) >= NOT_EXECUTABLE;
+    if (gates != NULL || asked || given_up || said || listen_refused)
+        return;
+    end_text(how);
+    say("%s %s before it listened", name, how);
+}
+
+static void end_all(uint64_t now) {
+    end_server(SIGTERM);
+    if (kill_at == UINT64_MAX)
+        kill_at = now + GRACE;
+}
+
 static void give_up(uint64_t now) {
     given_up = true;
-    kill(-server, SIGTERM);
-    kill_at = now + GRACE;
+    end_all(now);
+}
+
+/* Only the server's first process gets signals, which hands them on as it thinks right. Once it has
+ * ended, nobody does, and the others get them. */
+static void hand_on(int number) {
+    bool ends = number == SIGTERM || number == SIGINT;
+    asked = asked || ends;
+    if (server_status == -1)
+        kill(server, number);
+    else if (ends)
+        end_all(now_ms());
+    else
+        kill(-server, number);
+}
+
+/* The server's first process has ended, and others of it have not. */
+static void say_linger(const char *name, uint64_t now) {
+    char how[END_TEXT];
+    end_text(how);
+    say("the first process of %s %s, and others of it go on; %s", name, how,
+        asked ? "they are ended" : "signals are sent to these from now on");
+    if (asked)
+        end_all(now);
 }
 
 /* The chain has died. Its filters finish what they hold, and clients wait for the next chain. */
@@ -46,7 +94,7 @@ static void chain_died(int result, const char *name) {
     uint64_t now = now_ms();
     chain = 0;
     quick = now - chain_began < STEADY ? quick + 1 : 0;
-    if (server_status != -1 || kill_at != UINT64_MAX)
+    if (kill_at != UINT64_MAX)
         return;
     if (quick == MOST_QUICK) {
         say("cc-chain ends as soon as it is started; %s is ended", name);
@@ -82,18 +130,19 @@ static void on_signal(int signals, const char *name) {
     struct signalfd_siginfo info;
     while (read(signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo != SIGCHLD) {
-            if (server_status == -1)
-                kill(server, (int)info.ssi_signo);
+            hand_on((int)info.ssi_signo);
             continue;
         }
         int result;
         for (pid_t pid; (pid = waitpid(-1, &result, WNOHANG)) > 0;) {
-            if (pid == server)
+            if (pid == server) {
                 server_status = result;
-            else if (pid == chain)
+                linger_at = now_ms() + LINGER;
+            } else if (pid == chain) {
                 chain_died(result, name);
-            else if (pid == guard_process && !start_guard())
+            } else if (pid == guard_process && !start_guard()) {
                 say("the guard has ended and cannot be started again: %s", strerror(errno));
+            }
         }
     }
 }
@@ -131,8 +180,13 @@ static int due(uint64_t begin, const char *name) {
     if (chain_again != 0 && chain_again <= now)
         restart_chain();
     if (kill_at <= now) {
-        kill(-server, SIGKILL);
-        kill_at = UINT64_MAX;
+        end_server(SIGKILL);
+        kill_at = now + AGAIN; /* those whose parents have just ended */
+    }
+    if (linger_at <= now) {
+        linger_at = UINT64_MAX;
+        if (!given_up)
+            say_linger(name, now);
     }
     if (by_preload && !late)
         look_for_bypass(name, now);
@@ -147,6 +201,8 @@ static int due(uint64_t begin, const char *name) {
         next = chain_again;
     if (kill_at < next)
         next = kill_at;
+    if (linger_at < next)
+        next = linger_at;
     return next == UINT64_MAX ? -1 : next <= now ? 0 : (int)(next - now);
 }
 

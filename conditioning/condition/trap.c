@@ -37,6 +37,7 @@
 #endif
 
 int trap_fd = -1;
+bool listen_refused;
 
 const char *trap_missing(void) {
     struct seccomp_notif_sizes sizes;
@@ -193,10 +194,12 @@ static void on_listen(const struct seccomp_notif *call) {
     int real = trap_copy((pid_t)call->pid, fd);
     if (real == -1 && errno != EBADF) {
         /* It must not listen without filters. */
-        say("cannot take the listening socket of process %d: %s: run this program as root, or "
-            "where it may trace the server",
-            (int)call->pid, strerror(errno));
-        respond(call->id, EPERM, 0);
+        int error = errno;
+        listen_refused = true;
+        bool full = error == EMFILE || error == ENFILE;
+        say("cannot take the listening socket of process %d: %s%s", (int)call->pid, strerror(error),
+            full ? "" : ": run this program as root, or where it may trace the server");
+        respond(call->id, full ? error : EPERM, 0);
         return;
     }
     int domain = real != -1 ? option(real, SO_DOMAIN) : -1;

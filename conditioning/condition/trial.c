@@ -61,21 +61,6 @@ static bool settled(void) {
     return listens && now_ms() - seen_changed >= SETTLE;
 }
 
-/* Ends the server's processes, also those that have left its process group. */
-static void end_all(int number) {
-    char path[64];
-    int pid;
-    if (server_status == -1 || number == SIGKILL)
-        kill(-server, number);
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    FILE *in = fopen(path, "re");
-    while (in != NULL && fscanf(in, "%d", &pid) == 1)
-        if (pid != server && pid != guard_process)
-            kill(pid, number);
-    if (in != NULL)
-        fclose(in);
-}
-
 static void on_signal(int signals, bool *stop) {
     struct signalfd_siginfo info;
     int result;
@@ -114,11 +99,11 @@ void check_run(int signals) {
     trial_background = server_status != -1 && runs;
     trial_ended = server_status != -1 || !runs;
     if (runs)
-        end_all(SIGTERM);
+        end_server(SIGTERM);
     for (end = now_ms() + GRACE; runs && now_ms() < end;)
         runs = step(signals, &stop, false);
     if (runs)
-        end_all(SIGKILL);
+        end_server(SIGKILL);
     for (end = now_ms() + GRACE; runs && now_ms() < end;)
         runs = step(signals, &stop, false);
 }

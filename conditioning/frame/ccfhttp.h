@@ -13,7 +13,8 @@ extern "C" {
 struct ccf_http {
     const char *error;          /* what is wrong with it, or NULL */
     size_t size;                /* of the head with its empty line */
-    size_t method;              /* length of the method, which begins at 0 */
+    size_t start;               /* of the request line: an empty line before it is ignored */
+    size_t method;              /* length of the method, which begins at `start` */
     size_t target, target_size; /* of the request line */
     int minor;                  /* HTTP/1.minor */
     size_t headers, longest;    /* header lines; length of the longest line */

@@ -24,7 +24,7 @@ static int bad(struct ccf_http *http, const char *error) {
     return -1;
 }
 
-/* METHOD SP TARGET SP HTTP/1.x */
+/* METHOD SP TARGET SP HTTP/1.x, at `start` */
 static int request_line(const char *p, size_t n, struct ccf_http *http) {
     http->method = token(p, n);
     if (http->method == 0 || http->method == n || p[http->method] != ' ')
@@ -40,6 +40,7 @@ static int request_line(const char *p, size_t n, struct ccf_http *http) {
     if (http->minor < 0 || http->minor > 1)
         return bad(http, "unknown version");
     http->keep = http->minor == 1;
+    http->target += http->start;
     return 0;
 }
 
@@ -130,11 +131,17 @@ int ccf_http_head(const char *bytes, size_t n, struct ccf_http *http) {
         size_t size = end - line;
         if (size > http->longest)
             http->longest = size;
-        if (size == 0 && line > 0) {
+        if (size == 0 && line == 0) {
+            /* RFC 9112, 2.2: some clients end the request before with one line too many. */
+            http->start = line = next;
+            continue;
+        }
+        if (size == 0 && line > http->start) {
             http->size = next;
             break;
         }
-        int error = line == 0 ? request_line(bytes, size, http) : header(bytes + line, size, http);
+        int error = line == http->start ? request_line(bytes + line, size, http)
+                                        : header(bytes + line, size, http);
         if (error != 0)
             return error;
         line = next;

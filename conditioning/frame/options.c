@@ -47,7 +47,9 @@ static const char *form(const struct ccf_option *option) {
     case CCF_TIME:
         return "a time such as 500ms, 5s or 2m";
     case CCF_SIZE:
-        return "a size such as 512, 16k or 1m";
+        snprintf(text, sizeof text, "a size from %ld to %ld bytes, such as 512, 16k or 1m",
+                 option->least, option->most);
+        return text;
     case CCF_CHOICE:
         snprintf(text, sizeof text, "one of %s", option->words);
         return text;
@@ -64,10 +66,19 @@ bool ccf_takes(const struct ccf_option *option, const char *text, long *value) {
                                : option->kind == CCF_SIZE ? sizes
                                                           : numbers;
     if (option->kind == CCF_TEXT)
-        return true;
+        return *text != '\0';
     if (option->kind == CCF_CHOICE)
         return choice(text, option->words, value);
     return number(text, units, value) && *value >= option->least && *value <= option->most;
+}
+
+/* Whether an argument sets the same option as one before it. */
+static bool again(char **argv, int at) {
+    size_t length = strcspn(argv[at], "=");
+    for (int i = 0; i < at; i++)
+        if (strcspn(argv[i], "=") == length && strncmp(argv[i], argv[at], length) == 0)
+            return true;
+    return false;
 }
 
 /* Sets one option. */
@@ -85,7 +96,7 @@ static bool set(const struct ccf_filter *filter, const char *text) {
     const char *value = text + length + 1;
     long n = 0;
     bool good = ccf_takes(option, value, &n);
-    if (option->kind == CCF_TEXT)
+    if (good && option->kind == CCF_TEXT)
         *(const char **)option->value = value;
     else if (good)
         *(long *)option->value = n;
@@ -96,9 +107,15 @@ static bool set(const struct ccf_filter *filter, const char *text) {
 }
 
 bool ccf__options(const struct ccf_filter *filter, int argc, char **argv) {
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++) {
         if (!set(filter, argv[i]))
             return false;
+        if (again(argv, i)) {
+            fprintf(stderr, "%s: the option %.*s is given twice\n", filter->name,
+                    (int)strcspn(argv[i], "="), argv[i]);
+            return false;
+        }
+    }
     const char *reason = filter->check != NULL ? filter->check() : NULL;
     if (reason != NULL)
         fprintf(stderr, "%s: %s\n", filter->name, reason);

@@ -224,11 +224,12 @@ struct cc__address cc__address_of(const struct sockaddr_storage *from) {
 }
 
 socklen_t cc__sockaddr_of(const struct cc__address *from, struct sockaddr_storage *to, int domain) {
+    static const uint8_t dummy[4] = {192, 0, 0, 8}; /* RFC 7600: nobody has it */
     memset(to, 0, sizeof *to);
-    if (from->family == 4 && domain != AF_INET6) {
+    if (domain == AF_INET || (from->family == 4 && domain != AF_INET6)) {
         struct sockaddr_in *in = (void *)to;
         in->sin_family = AF_INET;
-        memcpy(&in->sin_addr, from->bytes, 4);
+        memcpy(&in->sin_addr, from->family == 4 ? from->bytes : dummy, 4);
         in->sin_port = htons(from->port);
         return sizeof *in;
     }

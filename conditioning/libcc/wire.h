@@ -100,7 +100,8 @@ void cc__close_all(const int *fds, int count);
 void cc__close_from(int first, int last); /* all descriptors from `first` to `last` */
 
 /* Converts between socket addresses and clients' addresses. An IPv4 address inside an IPv6 one is
- * an IPv4 address. */
+ * an IPv4 address. A socket of the domain AF_INET has IPv4 addresses only: any other client's is
+ * the dummy address 192.0.0.8, with the client's port. */
 struct cc__address cc__address_of(const struct sockaddr_storage *from);
 socklen_t cc__sockaddr_of(const struct cc__address *from, struct sockaddr_storage *to, int domain);
 

@@ -97,6 +97,15 @@ def installs():
         expect(set(names) == set(calls), f'the shared library has {set(names) ^ set(calls)}')
 
 
+def words():
+    """In a line of a manual page whose words change the font by turns, no text runs together."""
+    for page in glob.glob(f'{TOP}/man/*'):
+        with open(page, encoding='ascii') as file:
+            for line in file:
+                bare = re.sub(r'"[^"]*"', '""', line)
+                expect(not re.match(r'\.(BR|BI|IR|IB|RB|RI) .*\b[A-Za-z]+ [A-Za-z]', bare), f'{page}: {line}')
+
+
 def layers():
     """No file is longer than it should be; libraries know nothing of those who use them."""
     for source in glob.glob('*/*.[ch]', root_dir=TOP) + glob.glob('*/*/*.[ch]', root_dir=TOP):
@@ -127,4 +136,4 @@ def names():
             expect(not wrong, f'{unit} defines {wrong}')
 
 
-TESTS = [builds, layers, names, other_compiler, units, fuzz, races, installs]
+TESTS = [builds, words, layers, names, other_compiler, units, fuzz, races, installs]

@@ -21,7 +21,9 @@ def call(*words, **env):
 def nonsense():
     """What makes no sense is refused at the start, with one message."""
     cases = [(['check', 'request'], 'check needs complete requests: put request before it'),
-             (['request', 'request'], 'needs connections whose request has not been read'),
+             (['request', 'request'], 'request is there twice'),
+             (['request,limit=5,head=9000,limit=5'], 'request: the option limit is given twice'),
+             (['proxy,trust='], "trust must be text, not ''"), (['request', 'check,methods='], 'methods must be text'),
              (['request', 'proxy'], 'needs connections whose request has not been read'),
              (['request', 'check', 'persist'], 'put it after persist'),
              (['request', 'persist', 'persist'], 'has nothing to split'),
@@ -30,7 +32,7 @@ def nonsense():
              (['request,timeout=soon'], "timeout must be a time such as 500ms, 5s or 2m, not 'soon'"),
              (['request,speed=9'], 'there is no option speed'),
              (['request,timeout'], 'there is no option timeout'),
-             (['request,head=1'], 'head must be a size'),
+             (['request,head=1'], "head must be a size from 64 to 32000 bytes, such as 512, 16k or 1m, not '1'"),
              (['request', 'slowread,net8=5'], 'must not exceed'),
              (['request', 'check,methods=get'], 'names in capitals'),
              (['proxy,trust=10/8'], 'trust must be networks'),
@@ -46,7 +48,7 @@ def nonsense():
             expect(status == 100 and 'cc-chain' in said, f'{name}: {status} {said}')
             status, said = call(os.path.join(LIBEXEC, name), '--help')
             expect(status == 0 and said.startswith(name + ':'), f'{name}: {said}')
-    for words in (['request'], ['request', '--'], ['--drain', 'x', 'request', '--', 'true'], ['--what']):
+    for words in (['request'], ['request', '--'], ['--state', '', 'request', '--', 'true'], ['--drain', 'x', 'request', '--', 'true'], ['--what']):
         expect(call(CHAIN, *words)[0] == 100, f'{words}')
 
 
@@ -64,6 +66,23 @@ def statuses():
     expect(status == 111 and 'put request before it' in said, f'{status} {said}')
     status, said = call(SERVER, 'loop', str(port), '/dev/null', 'request', CC_LIBEXEC='/nothing')
     expect(status == 111 and 'No such file' in said, f'{status} {said}')
+
+
+def unasked():
+    """Nobody asks for the filters: one message says so, and the server goes on."""
+    status, said = call(CHAIN, '--wait', '1', 'request', '--', 'sh', '-c', 'sleep 2; exit 9')
+    expect(status == 9 and said.count('\n') == 1, f'{status} {said}')
+    expect('sh has asked for no filters after 1 s' in said and 'cc-condition' in said, said)
+    began = time.monotonic()
+    with Chain(['request'], options=['--wait', '2']) as chain:
+        until(lambda: once(chain.port)[0] == 200, 'no answer')
+        late = time.monotonic() - began > 1.9   # a machine that is so busy may have had the message
+        time.sleep(max(0, began + 2.3 - time.monotonic()))
+        expect(late or 'asked' not in chain.said(), chain.said())
+    for words in (['--wait', '0', 'request'], ['--wait', '86401', 'request'], ['--wait', 'x', 'request'],
+                  ['--wait', '1', '--check', 'request']):
+        status, said = call(CHAIN, *words, '--', 'true')
+        expect(status == 100 and '--wait' in said.splitlines()[0], f'{words} {status} {said}')
 
 
 def own_chain():
@@ -233,4 +252,4 @@ def state():
     expect(call(CHAIN, '--status', path)[0] == 111, 'nobody there')
 
 
-TESTS = [nonsense, statuses, own_chain, changes, changes_keep_clients, drains, drain_limit, state]
+TESTS = [nonsense, statuses, unasked, own_chain, changes, changes_keep_clients, drains, drain_limit, state]

@@ -9,7 +9,7 @@ import signal
 import threading
 from conditioned import Conditioned, Load, apache, good, missing, nginx
 from support import WAIT, Client, Wrong, children, expect, until
-from trials import plain
+from trials import TINY, plain
 
 SEED = int(os.environ.get('CC_TEST_SEED', '1'))
 CLIENTS = 6     # requests in flight at a time
@@ -97,10 +97,6 @@ class Logged(Conditioned):
         found = children(self.chain())
         pids = [pid for name in set(names) for pid in found.get(name, [])]
         return pids if len(pids) == len(names) else []
-
-    def chain(self):
-        """The process of cc-chain, or 0."""
-        return children(self.process.pid).get('cc-chain', [0])[0]
 
 
 def judge(storm, seen, died=()):
@@ -239,6 +235,38 @@ def workers_die(style='prefork', options=()):
         expect(len(unseen) <= len(died), f'lost: {sorted(unseen)[:5]} of {len(died)} (seed {SEED})')
 
 
+def first_dies(command, name, status, options=(), number=signal.SIGTERM, kill=True):
+    """The first process ends and others go on: one message, they serve, and a signal ends them all."""
+    with Conditioned(name, command, 'request', options=options) as server:
+        good(server.port)
+        pids = [server.server(), *(p for l in children(server.server()).values() for p in l)]
+        if kill:
+            os.kill(pids[0], signal.SIGKILL)
+            until(lambda: 'others of it go on; signals are sent' in server.said(), 'there is no message')
+            good(server.port, 5)
+            os.kill(server.chain(), signal.SIGKILL)     # another chain is started for them
+            good(server.port, 5)
+        server.process.send_signal(number)
+        got = server.process.wait(WAIT)
+        expect(got == status, f'{got}: {server.said()}')
+        expect(len(pids) > 1, 'there are no others')
+        until(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in pids), f'{pids} have stayed')
+        expect(server.said().count('the first process of ') == 1, server.said())
+
+
+def first_process_dies():
+    """The first process dies and others go on: a message says so, and signals end them all in bounded time."""
+    def worker(before):
+        return lambda _, port: ['sh', '-c', f'({before} {TINY} {port}) & wait']
+    if not missing('nginx'):
+        first_dies(nginx, 'nginx', 128 + signal.SIGKILL)
+        first_dies(nginx, 'nginx', 128 + signal.SIGKILL, ['--by', 'preload'], signal.SIGINT)
+    first_dies(worker('exec setsid'), 'sh', 128 + signal.SIGKILL)   # it has left the process group
+    first_dies(worker('trap "" TERM; exec setsid'), 'sh', 128 + signal.SIGKILL)
+    first_dies(worker('exec'), 'sh', 128 + signal.SIGTERM, kill=False)
+    return missing('nginx')
+
+
 def nginx_workers_die():
     """Workers of nginx are killed: each takes at most the requests in flight."""
     if missing('nginx'):
@@ -285,4 +313,4 @@ def apache_event_reloads():
 
 
 TESTS = [filters_die, filters_die_loop, chain_dies, chain_dies_loop, chain_and_filters_die, broken_chain,
-         launcher_dies, guard_dies, workers_die, nginx_workers_die, nginx_reloads, apache_prefork_reloads, apache_event_reloads]
+         launcher_dies, guard_dies, workers_die, first_process_dies, nginx_workers_die, nginx_reloads, apache_prefork_reloads, apache_event_reloads]

@@ -199,7 +199,9 @@ def proxy_reads():
     v2 = b'\r\n\r\n\0\r\nQUIT\n\x21\x11' + struct.pack('>H4s4sHH', 12, socket.inet_aton('198.51.100.7'),
                                                      socket.inet_aton('10.0.0.1'), 4711, 80)
     for header, want in ((b'PROXY TCP4 192.0.2.9 10.0.0.1 4711 80\r\n', '192.0.2.9'),
-                         (v2, '198.51.100.7'), (b'PROXY UNKNOWN\r\n', '127.0.0.1')):
+                         (v2, '198.51.100.7'), (b'PROXY TCP6 2001:db8::9 ::1 4711 80\r\n', '192.0.0.8'),
+                         (b'PROXY TCP6 ::ffff:192.0.2.8 ::1 4711 80\r\n', '192.0.2.8'),
+                         (b'PROXY UNKNOWN\r\n', '127.0.0.1')):
         with Chain(['proxy', 'request', 'priority']) as chain, chain.client() as client:
             for byte in header[:-1]:
                 client.send(bytes([byte]))

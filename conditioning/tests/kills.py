@@ -5,6 +5,7 @@ import os
 import random
 import resource
 import signal
+import socket
 import threading
 import time
 from chains import _alive
@@ -167,7 +168,7 @@ def passed_before_death():
 
 
 def chain_dies():
-    """Without cc-chain the filters go on, and end with the server."""
+    """Without cc-chain the filters go on, and end with the server, so the port is free."""
     with Chain(['request', 'priority'], 'prefork') as chain:
         expect(once(chain.port)[0] == 200, 'it does not serve at first')
         filters = [p for l in chain.filters().values() for p in l]
@@ -177,6 +178,10 @@ def chain_dies():
         expect(once(chain.port)[0] == 200, 'it does not serve')
         os.killpg(server, signal.SIGKILL)
         until(lambda: not any(_alive(p) for p in filters), 'filters are left')
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(('', chain.port))
+            s.listen()
         os.unlink(chain.state)
 
 

@@ -9,10 +9,11 @@ import subprocess
 import tempfile
 from conditioned import CONDITION, Conditioned, good, stops
 from faults import Logged
-from support import BUILD, WAIT, environment, expect, free_port, until
+from support import BUILD, WAIT, Wrong, environment, expect, free_port, until
 from trials import TINY, plain
 
 DENY = os.path.join(BUILD, 'deny')
+DYNAMIC = os.path.join(BUILD, 'tiny-dynamic')
 
 
 def said(command, *words, before=(), **more):
@@ -89,8 +90,9 @@ def no_tracing():
 
 def nested():
     """A second launcher inside the first one is refused."""
-    got = said([CONDITION, '--filter', 'pass', '--', 'true'], '--filter', 'pass')
-    once(got, 69, 'another program holds them already')
+    got, lines = said([CONDITION, '--filter', 'pass', '--', 'true'], '--filter', 'pass')
+    expect(got == 69 and len(lines) == 2 and 'another program holds them already' in lines[0], lines)
+    expect(lines[1] == f'cc-condition: {CONDITION} ended with status 69 before it listened', lines)
 
 
 def no_filters():
@@ -120,7 +122,7 @@ def state_in_use():
             other.bind(path)
             other.listen()
             once(said(['true'], *options), 69, 'it is in use; choose another name')
-        expect(said(['true'], *options) == (0, []), 'a socket that was left behind')
+        once(said(['true'], *options), 0, 'true ended with status 0')   # a socket that was left behind
         with open(path, 'wb'):
             pass
         once(said(['true'], *options), 69, 'a file that is no socket')
@@ -130,12 +132,12 @@ def state_in_use():
 
 
 def port_in_use():
-    """If the port is in use, the server says so and ends, and so does the launcher."""
+    """If the port is in use, the server ends, and so does the launcher, which says when."""
     with socket.socket() as other:
         other.bind(('127.0.0.1', 0))
         other.listen()
         port = other.getsockname()[1]
-        expect(said([TINY, str(port)], '--filter', 'request') == (1, []), 'status and messages')
+        once(said([TINY, str(port)], '--filter', 'request'), 1, f'{TINY} ended with status 1 before it listened')
         with socket.create_connection(('127.0.0.1', port)):
             other.settimeout(WAIT)
             other.accept()[0].close()
@@ -166,6 +168,64 @@ def no_tcp():
         stops(server, signal.SIGTERM)
 
 
+def _tries(limit, user, *options):
+    """(status, messages) of a start with a limit, by another user; (None, messages): it has listened."""
+    port = free_port()
+    command = ['prlimit', limit, 'setpriv', f'--reuid={user}', '--clear-groups', CONDITION, *options, '--filter', 'request',
+               '--filter', 'pass', '--', DYNAMIC, str(port)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment(), text=True) as process:
+        try:
+            until(lambda: process.poll() is not None or _open(port), f'{limit} {options}: it neither listens nor ends')
+            served = process.poll() is None
+        except Wrong:
+            process.kill()
+            raise
+        process.send_signal(signal.SIGTERM)
+        lines = [line for line in process.communicate(timeout=WAIT)[1].splitlines() if line.startswith('cc-')]
+    return None if served else process.returncode, lines
+
+
+def few_processes():
+    """If a process cannot be made, one message says so, and the server does not stay."""
+    if without_root():
+        return without_root()
+    user = 2000000000 + 100 * os.getpid()       # nobody else's processes count
+    for options in ([], ['--by', 'preload']):
+        for most in range(1, 4):
+            user += 1
+            got = _tries(f'--nproc={most}', user, *options)
+            expect(got[0] in (2, 69) and len(got[1]) == 1, f'{options} {most}: {got}')
+        once(got, 69, f'the guard of {DYNAMIC} cannot be started: Resource temporarily unavailable')
+        status, lines = _tries('--nproc=5', user + 10, *options)
+        expect(status is None and len(lines) == 1 and 'pass cannot be started: Res' in lines[0], f'{status} {lines}')
+    return ''
+
+
+def few_descriptors():
+    """If there are too few descriptors, there is one message, and nothing hangs."""
+    if without_root():
+        return without_root()
+    served = []
+    for options in ([], ['--by', 'preload']):
+        for most in (*range(4, 30), 110, 130):
+            got = _tries(f'--nofile={most}', 0, *options)
+            served.append(got[0] is None)
+            expect(served[-1] or (got[0] != 0 and len(got[1]) == 1), f'{options} {most}: {got}')
+    expect(any(served) and not all(served), f'{served}')
+    return ''
+
+
+def ends_early():
+    """A server that ends before it listens hands on its status, and one message says so."""
+    with tempfile.TemporaryDirectory() as place:
+        for options in ([], ['--by', 'preload']):
+            for command, status, why in ((['true'], 0, 'true ended with status 0 before it listened'),
+                                         (['sh', '-c', 'exit 42'], 42, 'sh ended with status 42 before it listened'),
+                                         (['sh', '-c', 'kill -9 $$'], 137, 'sh was killed by signal 9 before it listened'),
+                                         ([f'{place}/none'], 127, 'No such file')):
+                once(said(command, *options, '--filter', 'pass'), status, why)
+
+
 def dies():
     """A server that dies hands on its status, and nothing stays."""
     expect(said(plain('dies')('', free_port()), '--filter', 'request') == (3, []), 'status and messages')
@@ -177,4 +237,4 @@ def dies():
 
 
 TESTS = [old_kernel, no_seccomp, without_rights, no_tracing, nested, no_filters, bad_filters, state_in_use,
-         port_in_use, inherited, no_tcp, dies]
+         port_in_use, inherited, no_tcp, few_processes, few_descriptors, ends_early, dies]

@@ -76,6 +76,19 @@ def pipelined():
                 expect(status == 200 and field(body, 'target') == f'/{i}', f'{i}: {body}')
 
 
+def empty_line():
+    """One empty line before a request is ignored, at the beginning and between requests; two are not."""
+    with Chain(['request', 'persist', 'check']) as chain:
+        with chain.client() as client:
+            for target in ('/a//b', '/c'):
+                client.send(f'\r\nPOST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok')
+                status, body = client.answer()
+                expect(status == 200 and field(body, 'target') == target.replace('//', '/'), f'{target}: {status} {body}')
+        with chain.client() as client:
+            client.send('\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n')
+            expect(client.answer()[0] == 400, 'two empty lines')
+
+
 def expectation():
     """A client that waits for permission to send its body gets it."""
     with Chain(['request']) as chain, chain.client() as client:
@@ -185,5 +198,5 @@ def no_descriptors():
             client.close()
 
 
-TESTS = [every_style, sizes, rewritten_large, pipelined, expectation, half_closed, closing, addresses,
+TESTS = [every_style, sizes, rewritten_large, pipelined, empty_line, expectation, half_closed, closing, addresses,
          accounts, forks, no_descriptors]

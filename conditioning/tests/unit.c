@@ -189,7 +189,9 @@ static const struct sample samples[] = {
     {"GET / HTTP/1.1\r\n Folded: a\r\n\r\n", -1, 0},
     {"GET /\r\n\r\n", -1, 0},
     {"GET / HTTP/2.0\r\n\r\n", -1, 0},
-    {"\r\nGET / HTTP/1.1\r\n\r\n", -1, 0},
+    {"\r\nGET / HTTP/1.1\r\n\r\n", 1, 0},
+    {"\r\n", 0, 0},
+    {"\r\n\r\nGET / HTTP/1.1\r\n\r\n", -1, 0},
 };
 
 /* Each sample whole and at every cut gives the same. */
@@ -222,6 +224,12 @@ static void heads(void) {
     CHECK(http.hosts == 2 && !http.keep && http.headers == 3 && http.target_size == 2);
     text = "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\nUpgrade: x\r\n\r\n";
     CHECK(ccf_http_head(text, strlen(text), &http) == 1 && http.keep && http.upgrade && !http.bare);
+    text = "\r\nGET /x HTTP/1.1\r\nHost: a\r\n\r\n";
+    CHECK(ccf_http_head(text, strlen(text), &http) == 1 && http.size == strlen(text));
+    CHECK(http.start == 2 && http.method == 3 && memcmp(text + http.target, "/x ", 3) == 0);
+    for (size_t cut = 0; cut < strlen(text); cut++)
+        CHECK(ccf_http_head(text, cut, &http) == 0);
+    CHECK(ccf_http_head("\r\n\r\nGET / HTTP/1.1\r\n\r\n", 22, &http) == -1);
 }
 
 static bool simplifies(const char *from, long strip, bool fold, const char *want) {

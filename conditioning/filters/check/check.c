@@ -69,7 +69,7 @@ static const char *judge(const char *head, size_t length, struct ccf_http *http,
         *answer = CCF_HTTP_ANSWER("414 URI Too Long");
         return "target too long";
     }
-    if (!allowed(head, http->method)) {
+    if (!allowed(head + http->start, http->method)) {
         *answer = CCF_HTTP_ANSWER("501 Not Implemented");
         return "method";
     }

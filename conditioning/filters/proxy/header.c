@@ -32,6 +32,16 @@ static long port_of(const char *text) {
     return port <= 65535 ? port : -1;
 }
 
+/* An IPv4 address inside an IPv6 one, ::ffff:a.b.c.d, is an IPv4 address. */
+static struct ccf_address plain(struct ccf_address address) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    struct ccf_address v4 = {.family = 4, .port = address.port};
+    if (address.family != 6 || memcmp(address.bytes, mapped, sizeof mapped) != 0)
+        return address;
+    memcpy(v4.bytes, address.bytes + sizeof mapped, 4);
+    return v4;
+}
+
 /* PROXY TCP4|TCP6 SOURCE DESTINATION PORT PORT */
 static int read_line(const char *bytes, size_t n, struct ccf_address *from) {
     char line[108], family[8], source[48], destination[48], port[8], other[8];
@@ -60,7 +70,7 @@ static int read_line(const char *bytes, size_t n, struct ccf_address *from) {
         port_of(other) < 0)
         return -1;
     found.port = (uint16_t)port_of(port);
-    *from = found;
+    *from = plain(found);
     return (int)size + 2;
 }
 
@@ -82,7 +92,7 @@ static int read_block(const char *bytes, size_t n, struct ccf_address *from) {
     struct ccf_address found = {.family = family == 1 ? 4 : 6};
     memcpy(found.bytes, b + 16, size);
     found.port = (uint16_t)(b[16 + 2 * size] << 8 | b[17 + 2 * size]);
-    *from = found;
+    *from = plain(found);
     return 16 + (int)length;
 }
 

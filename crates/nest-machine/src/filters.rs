@@ -122,6 +122,7 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
     let options = program.options();
     let mut text = program.name.to_string();
     let mut seen: Vec<&str> = Vec::new();
+    let before = out.len();
     for word in &decl.options {
         let mut bad = |what: String, help: String| {
             out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
@@ -160,11 +161,47 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
         text.push(',');
         text.push_str(&word.text);
     }
+    if out.len() == before {
+        contradiction(program, decl, out);
+    }
     Filter {
         program,
         text,
         clients: program.clients.filter(|name| !seen.contains(name)),
         span: decl.name.span,
+    }
+}
+
+/// Refuses numbers of which one exceeds another that it must not.
+fn contradiction(program: &Program, decl: &FilterDecl, out: &mut Vec<Diagnostic>) {
+    let options = program.options();
+    let given = |name: &str| {
+        let of = |word: &&Name| {
+            word.text
+                .split_once('=')
+                .is_some_and(|(key, _)| key == name)
+        };
+        decl.options.iter().find(of)
+    };
+    let number = |name: &str| match given(name) {
+        Some(word) => word.text.split_once('=')?.1.parse::<i64>().ok(),
+        None => options.iter().find(|option| option.name == name)?.default,
+    };
+    for pair in program.descending().windows(2) {
+        let (above, below) = (pair[0], pair[1]);
+        let (Some(most), Some(n)) = (number(above), number(below)) else {
+            continue;
+        };
+        let Some(word) = given(below).or_else(|| given(above)) else {
+            continue;
+        };
+        if n > most {
+            let what =
+                format!("`{below}`, which is {n}, must not exceed `{above}`, which is {most}");
+            let help = format!("lower `{below}` or raise `{above}`");
+            out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
+            return;
+        }
     }
 }
 

@@ -108,6 +108,18 @@ fn options_are_known_and_take_their_values() {
         ],
     );
     refused(
+        "%filter slowread net24=50 net8=10",
+        &[
+            "E0704 1 `net8=10` `net16`, which is 15, must not exceed `net8`, which is 10; lower `net16` or raise `net8`",
+        ],
+    );
+    refused(
+        "%filter slowread net24=20",
+        &[
+            "E0704 1 `net24=20` `net24`, which is 20, must not exceed `net16`, which is 15; lower `net24` or raise `net16`",
+        ],
+    );
+    refused(
         "%filter slowread mode=kill",
         &["E0704 1 `mode=kill` `kill` is not a value of `mode`; write delay or reject"],
     );
