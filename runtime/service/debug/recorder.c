@@ -97,14 +97,15 @@ static const char *recorder_path(char name[RECORDER_PATH]) {
 
 /* Whether a worker has written to the file: a server that could not start leaves one without. */
 static bool recorder_was_used(int fd, const struct nest__recorder_file *file) {
-    for (uint32_t i = 1; i < file->rings; i++) {
+    bool sound = file->stride >= sizeof(struct nest__recorder_ring);
+    for (uint32_t i = 1; i < file->rings && sound; i++) {
         uint64_t next = 1;
         off_t at = (off_t)file->header + (off_t)i * file->stride;
         if (pread(fd, &next, sizeof next, at) != (ssize_t)sizeof next || next != 0) {
             return true;
         }
     }
-    return false;
+    return !sound;
 }
 
 /* The file of an earlier run gets another name: it may say why that run has ended. */
@@ -117,10 +118,10 @@ static int recorder_make_way(const char *path) {
     }
     bool trace = read(fd, &file, sizeof file) == (ssize_t)sizeof file &&
                  memcmp(file.magic, NEST__DEBUG_MAGIC, sizeof file.magic) == 0;
-    bool free = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    bool written = flock(fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK; /* by a server */
     bool used = !trace || recorder_was_used(fd, &file);
     close(fd);
-    if (!trace || !free) {
+    if (!trace || written) {
         return trace ? -EBUSY : -EEXIST;
     }
     if (!used) {
