@@ -186,8 +186,8 @@ def check_processors(report, servers):
     for model, server in servers.items():
         found = warm(server, CROWD, b'HELLO\n', b'hello\n')
         calls = found.get('futex', 0)
-        # On a busy machine a ring reports them in several parts, each with a call.
-        report.line(0.9 <= calls <= CROWD / 4, model, f'{CROWD} requests at once', show(found), 'expected about 1 futex')
+        # On a busy machine the loop sees them in several parts, or a thread that has not gone to sleep yet takes some.
+        report.line(0.1 <= calls <= CROWD / 4, model, f'{CROWD} requests at once', show(found), 'expected about 1 futex')
 
 
 def show(found):

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use crate::tool::{self, Outcome};
 use page::{Link, Page};
-use paths::{DOCS, address, escaped, way};
+use paths::{DOCS, address, escaped, picture, way};
 use summary::{Entry, Summary};
 
 const TEMPLATE: &str = include_str!("page.html");
@@ -55,10 +55,8 @@ pub fn render(place: &Path) -> Result<usize, String> {
     for (source, page) in &pages {
         write(&place.join(address(source)), &whole(&summary, source, page))?;
     }
-    // Pages and their pictures are in the same relative folders as their sources.
     for image in pages.values().flat_map(|page| &page.images) {
-        let own = image.strip_prefix(DOCS).unwrap_or(image);
-        write(&place.join(own), &read(image)?)?;
+        write(&place.join(picture(image)), &read(image)?)?;
     }
     write(&place.join("style.css"), STYLE)?;
     write(&place.join("search.js"), SEARCH)?;

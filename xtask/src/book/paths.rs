@@ -14,6 +14,12 @@ pub fn address(source: &Path) -> PathBuf {
     own.with_extension("html")
 }
 
+/// Where a picture of a page is: pages and their pictures are in the same relative folders as their sources.
+pub fn picture(source: &Path) -> PathBuf {
+    let own = source.strip_prefix(DOCS);
+    own.map_or_else(|_| Path::new("project").join(source), Path::to_owned)
+}
+
 /// The way from one page to another.
 pub fn way(from: &Path, to: &Path) -> String {
     let up = address(from).components().count() - 1;
@@ -56,6 +62,9 @@ mod tests {
             way("docs/a.md", "examples/x/x.nest"),
             "project/examples/x/x.nest.html"
         );
+        let page = picture(Path::new("experiments/plots/x.svg"));
+        assert_eq!(page, Path::new("project/experiments/plots/x.svg"));
+        assert_eq!(picture(Path::new("docs/p/x.svg")), Path::new("p/x.svg"));
         assert_eq!(
             plain(Path::new("docs/t/../../README.md")),
             Path::new("README.md")
