@@ -142,76 +142,59 @@ def leaves(server):
         raise Failed(f'status {status}: {rest}')
 
 
+def tried(report, servers, model, what, judge):
+    """A line of the report: whether a judge of a new server of the model finds nothing wrong."""
+    try:
+        with Server([servers[model]], 8) as server:
+            server.model = model
+            judge(server)
+        report.line(True, model, what)
+    except Failed as error:
+        report.line(False, model, what, '', error)
+
+
+def stopped(server):
+    """Failed unless it ends well."""
+    if server.stop() != 0:
+        raise Failed(server.said())
+
+
 def ends(report, servers, spec):
     """Every way to end the process of an action, in every model with sockets."""
+    def judged(rule):
+        def judge(server):
+            if rule == 'child':
+                forked(server)
+            else:
+                crash(server, spec, rule)
+            status, rest = server.stop(), server.rest()
+            lost = '1 crash, 2 eof' if server.model in ONE_CLIENT else '2 crash, 1 eof'
+            if status != 0 or f': {"1 eof" if rule == "child" else lost}\n' not in rest:
+                raise Failed(f'status {status}: {rest}')
+        return judge
     for model in SOCKET_MODELS:
         for rule, what in (*((rule, 'exit: report with rule, line and client, and the status') for rule in EXITS),
                            *((rule, '_exit: the supervisor reports it') for rule in SKIPS),
                            ('child', 'exit of a process that the action forked: nothing is reported')):
-            try:
-                with Server([servers[model]], 8) as server:
-                    server.model = model
-                    if rule == 'child':
-                        forked(server)
-                    else:
-                        crash(server, spec, rule)
-                    status, rest = server.stop(), server.rest()
-                    lost = '1 crash, 2 eof' if model in ONE_CLIENT else '2 crash, 1 eof'
-                    if status != 0 or f': {"1 eof" if rule == "child" else lost}\n' not in rest:
-                        raise Failed(f'status {status}: {rest}')
-                report.line(True, model, f'{rule}: {what}')
-            except Failed as error:
-                report.line(False, model, f'{rule}: {what}', '', error)
+            tried(report, servers, model, f'{rule}: {what}', judged(rule))
 
 
 def check(report, servers, spec):
     """Every crash in every model with sockets, and threads that end themselves."""
+    def crashes(rule):
+        return lambda server: (crash(server, spec, rule), stopped(server))
     report.heading('A crash in an action')
     for model in SOCKET_MODELS:
         for rule, name in SIGNALS.items():
             what = f'{rule}: {name}, report with rule and line, ' + (
                 'only its client is lost' if model in ONE_CLIENT else 'its clients are lost')
-            try:
-                with Server([servers[model]], 8) as server:
-                    server.model = model
-                    crash(server, spec, rule)
-                    status = server.stop()
-                    if status != 0:
-                        raise Failed(f'its exit status is {status}, not 0')
-                report.line(True, model, what)
-            except Failed as error:
-                report.line(False, model, what, '', error)
+            tried(report, servers, model, what, crashes(rule))
     ends(report, servers, spec)
     for model in ONE_CLIENT:
-        what = 'pthread_exit: report with rule and line, only its client is lost'
-        try:
-            with Server([servers[model]], 8) as server:
-                server.model = model
-                crash(server, spec, 'leave')
-                if server.stop() != 0:
-                    raise Failed(server.said())
-            report.line(True, model, what)
-        except Failed as error:
-            report.line(False, model, what, '', error)
-    try:
-        with Server([servers['thread']], 8) as server:
-            leaves(server)
-        report.line(True, 'thread', 'pthread_exit: its client is told and counted, threads are replaced')
-    except Failed as error:
-        report.line(False, 'thread', 'pthread_exit', '', error)
-    try:
-        with Server([servers['event']], 8) as server:
-            closed(server)
-        report.line(True, 'event', 'close of descriptors that are not its own: report, and another process serves')
-    except Failed as error:
-        report.line(False, 'event', 'close of descriptors that are not its own', '', error)
+        tried(report, servers, model, 'pthread_exit: report with rule and line, only its client is lost', crashes('leave'))
+    tried(report, servers, 'thread', 'pthread_exit: its client is told and counted, threads are replaced', leaves)
+    tried(report, servers, 'event', 'close of descriptors that are not its own: report, and another process serves', closed)
     for model in LOOPS:
         for rule in ('leave', 'inside'):
-            what = f'pthread_exit, {rule}: report with rule and line, its clients are lost'
-            try:
-                with Server([servers[model]], 8) as server:
-                    server.model = model
-                    loop_left(server, spec, rule)
-                report.line(True, model, what)
-            except Failed as error:
-                report.line(False, model, what, '', error)
+            tried(report, servers, model, f'pthread_exit, {rule}: report with rule and line, its clients are lost',
+                  lambda server, rule=rule: loop_left(server, spec, rule))
