@@ -4,12 +4,12 @@
 //! Must not know: what the text says.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::exporter::response;
 use crate::failure::Failure;
@@ -43,14 +43,32 @@ pub fn ask(state: &Path, question: Question) -> Result<String, Failure> {
     let word = word.map_or("", |(word, _)| word);
     let failed =
         |e: std::io::Error| Failure::io(format!("nothing answers at {}", state.display()), &e);
-    let mut stream = UnixStream::connect(state).map_err(failed)?;
-    stream.set_read_timeout(Some(WAIT)).map_err(failed)?;
-    stream
-        .write_all(format!("{word}\n").as_bytes())
-        .map_err(failed)?;
+    let end = Instant::now() + WAIT;
+    loop {
+        let answer = UnixStream::connect(state).map(|stream| exchange(stream, word));
+        match answer.map_err(failed)? {
+            // On a busy machine this process may have been slower than LIMIT: it asks again.
+            Err(e) if left(&e) && Instant::now() < end => {}
+            answer => return answer.map_err(failed),
+        }
+    }
+}
+
+/// The answer to a word over a new connection.
+fn exchange(mut stream: UnixStream, word: &str) -> std::io::Result<String> {
     let mut text = String::new();
-    stream.read_to_string(&mut text).map_err(failed)?;
+    stream.set_read_timeout(Some(WAIT))?;
+    stream.write_all(format!("{word}\n").as_bytes())?;
+    stream.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Whether the other side has left the connection.
+fn left(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+    )
 }
 
 /// The listening socket. Its file is removed when it is dropped.
@@ -134,7 +152,26 @@ impl Drop for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::reply;
+    use super::{Question, ask, reply};
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn who_is_left_asks_again() {
+        let name = format!("nest-control-{}", std::process::id());
+        let state = std::env::temp_dir().join(name);
+        let listener = UnixListener::bind(&state).unwrap();
+        let served = std::thread::spawn(move || {
+            drop(listener.accept().unwrap());
+            let (mut second, _) = listener.accept().unwrap();
+            let mut word = [0; 8];
+            second.read_exact(&mut word).unwrap();
+            second.write_all(b"fine\n").unwrap();
+        });
+        assert_eq!(ask(&state, Question::Metrics).unwrap(), "fine\n");
+        served.join().unwrap();
+        std::fs::remove_file(&state).unwrap();
+    }
 
     #[test]
     fn a_word_is_a_question_and_http_gets_the_metrics() {
