@@ -97,15 +97,17 @@ static const char *recorder_path(char name[RECORDER_PATH]) {
 
 /* Whether a worker has written to the file: a server that could not start leaves one without. */
 static bool recorder_was_used(int fd, const struct nest__recorder_file *file) {
-    bool sound = file->stride >= sizeof(struct nest__recorder_ring);
-    for (uint32_t i = 1; i < file->rings && sound; i++) {
+    if (file->stride < sizeof(struct nest__recorder_ring)) {
+        return true; /* no server has written this */
+    }
+    for (uint32_t i = 1; i < file->rings; i++) {
         uint64_t next = 1;
         off_t at = (off_t)file->header + (off_t)i * file->stride;
         if (pread(fd, &next, sizeof next, at) != (ssize_t)sizeof next || next != 0) {
             return true;
         }
     }
-    return !sound;
+    return false;
 }
 
 /* The file of an earlier run gets another name: it may say why that run has ended. */

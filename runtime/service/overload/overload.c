@@ -180,7 +180,9 @@ static bool overload_is_late(uint64_t now) {
 }
 
 static void overload_look(uint32_t actions, bool late) {
-    actions += NEST__PROCESSORS ? nest__processors_waiting() : 0;
+    if (NEST__PROCESSORS && overload.value.high[OVERLOAD_ACTIONS] != 0) { /* it takes a lock */
+        actions += nest__processors_waiting();
+    }
     const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = overload_served(),
                                                [OVERLOAD_ACTIONS] = actions,
                                                [OVERLOAD_FILES] = nest__helpers_queued()};
