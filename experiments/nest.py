@@ -8,10 +8,12 @@ seconds and writes to a temporary folder unless --output names one. --report onl
 """
 
 import sys
-from common import driver
+from common import driver, namespace
 from nest import matching, rates, report
 
 EXPERIMENTS = {'process': rates.PROCESS, 'event': rates.EVENT, 'thread': rates.THREAD, 'matching': matching}
 
 if __name__ == '__main__':
+    if not {'--report', '-h', '--help'} & set(sys.argv):
+        namespace.enter()
     sys.exit(driver.Report('nest', EXPERIMENTS, report).main(__doc__, minutes=40))

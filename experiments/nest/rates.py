@@ -51,7 +51,7 @@ class Rates:
         return {
             'title': f'Figure {self.figure} and Table {self.figure}: servers of the model {self.model}', 'paper': self.paper,
             'method': f'Three clients of httperf, {connections:,} connections each, at the rates of the columns; a client gives up '
-                      f'after {TIMEOUT} s.',
+                      f'after {TIMEOUT} s. The clients share an address, so their system lets at most 4,096 ports rest after use.',
             'plots': plots,
             'tables': [table('Connection time, ms:', 'connect'), table('Transfer time, ms:', 'transfer'),
                        table('Errors of all clients together:', 'errors'), table('CPU, µs a connection:', 'cpu'),
