@@ -57,6 +57,8 @@
  * NEST__SPLICES      1 if $relay may move bytes through pipes of the kernel; otherwise 0
  * NEST__FALLBACK     1 if epoll serves where io_uring cannot be used; otherwise 0
  * NEST__RETURNS      1 if the filter persist gets connections back; otherwise 0
+ * NEST__POLLED       1 if a ring receives nothing ahead from clients: connections go back, or the
+ *                    kernel takes requests out of them; otherwise 0
  * NEST__PROCESSORS   1 with option processors, where actions leave the loop's thread; otherwise 0
  * NEST__HAS_END      1 if there is an END rule; otherwise 0
  * NEST__MESSAGES     1 if `framing` is message; 0 if it is stream

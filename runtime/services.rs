@@ -51,6 +51,9 @@ const CONTENTS: For = Both(&Sockets, &With(Feature::FileCache));
 /// The kernel answers requests for files.
 const KERNEL: For = Both(&Sockets, &With(Feature::KernelCache));
 
+/// What the kernel answers is logged.
+const KERNEL_LOGGED: For = Both(&KERNEL, &With(Feature::Requests));
+
 /// Sessions of loops are members of groups.
 const LOOP_GROUPS: For = Both(&Workers("loops"), &With(Feature::Groups));
 
@@ -327,6 +330,11 @@ services! {
         "kernel.h" Sockets;
         "kernel.c" KERNEL;
         "none.c" Both(&Sockets, &Without(Feature::KernelCache));
+    }
+    kernel_log KERNEL_LOGGED, [Start, Serve, Reloaded, Close] + task {
+        "kernel_log.h" KERNEL;
+        "kernel_log.c" KERNEL_LOGGED;
+        "none.c" Both(&KERNEL, &Without(Feature::Requests));
     }
     metrics METERED, [
         Start, Serve, Mind, Reaped, Close, Need, Shaken, Open, Take, Timer, Replied, File, Wait, Resume,

@@ -20,7 +20,6 @@ const RESERVE: usize = 8;
 
 struct Kept {
     index: u32,
-    generation: u32,
     blocks: Vec<u32>,
     path: PathBuf,
     identity: Identity,
@@ -33,8 +32,11 @@ struct Resting {
     until: Instant,
     index: u32,
     blocks: Vec<u32>,
-    generation: u32,
-    name: Name,
+}
+
+/// An index of the maps as one of a vector.
+fn place(index: u32) -> usize {
+    usize::try_from(index).unwrap_or(usize::MAX)
 }
 
 /// The cache. Its user holds it alone.
@@ -46,6 +48,8 @@ pub struct Cache {
     unused: Vec<u32>,
     total: usize,
     generation: u32,
+    /// By index: whose answer was put there last, and its generation.
+    names: Vec<Option<(u32, Name)>>,
 }
 
 /// What the cache holds.
@@ -67,6 +71,7 @@ impl Cache {
             unused: (0..blocks).rev().collect(),
             total: usize::try_from(blocks).unwrap_or(0),
             generation: 0,
+            names: vec![None; usize::try_from(blocks).unwrap_or(0)],
         }
     }
 
@@ -126,9 +131,11 @@ impl Cache {
         let written = self.maps.entries.set(index, entry.bytes(), 0);
         written.map_err(failed)?;
         self.maps.names.insert(name, index, 0).map_err(failed)?;
+        if let Some(of) = self.names.get_mut(place(index)) {
+            *of = Some((self.generation, name));
+        }
         let kept = Kept {
             index,
-            generation: self.generation,
             blocks,
             path,
             identity,
@@ -150,8 +157,6 @@ impl Cache {
             until: Instant::now() + REST,
             index: kept.index,
             blocks: kept.blocks.clone(),
-            generation: kept.generation,
-            name: *name,
         });
         self.kept.remove(name);
         Ok(())
@@ -216,11 +221,7 @@ impl Cache {
 
     /// The name of an answer that was sent, even if it was taken out a moment ago.
     pub fn name(&self, index: u32, generation: u32) -> Option<&Name> {
-        let same = |i: u32, g: u32| (i, g) == (index, generation);
-        let kept = self.kept.iter().find(|(_, k)| same(k.index, k.generation));
-        kept.map(|(name, _)| name).or_else(|| {
-            let rested = self.resting.iter().find(|r| same(r.index, r.generation));
-            rested.map(|r| &r.name)
-        })
+        let of = self.names.get(place(index))?.as_ref()?;
+        (of.0 == generation).then_some(&of.1)
     }
 }

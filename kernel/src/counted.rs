@@ -8,9 +8,9 @@ use std::path::Path;
 
 use crate::cache::Holds;
 use crate::failure::Failure;
-use crate::shape::COUNTS;
+use crate::shape::count;
 
-/// Of `COUNTS`, what the server tells.
+/// Of `shape::COUNTS`, what the server tells.
 const TOLD: [&str; 3] = ["answers", "answer_bytes", "unchanged"];
 
 /// The file.
@@ -44,10 +44,8 @@ impl Counted {
 
     /// Writes the counts, if they have changed: whether the kernel answers, what it answered, what it holds.
     pub fn write(&mut self, on: bool, counts: &[u64], holds: &Holds) {
-        let told = TOLD.iter().zip(self.before).map(|(name, before)| {
-            let at = COUNTS.iter().position(|(count, _)| count == name);
-            before + at.and_then(|at| counts.get(at)).copied().unwrap_or(0)
-        });
+        let told = TOLD.iter().zip(self.before);
+        let told = told.map(|(name, before)| before + count(counts, name));
         let held = [holds.answers, holds.bytes].map(|n| u64::try_from(n).unwrap_or(u64::MAX));
         let now: Vec<u64> = [u64::from(on)]
             .into_iter()

@@ -168,11 +168,15 @@ mod tests {
         let root = top.join("root");
         fs::create_dir_all(&root).unwrap();
         fs::write(top.join("secret"), "s").unwrap();
-        fs::write(root.join("in"), "inside").unwrap();
         fs::write(root.join("index.html"), "index").unwrap();
         symlink("../secret", root.join("out")).unwrap();
         symlink("in", root.join("link")).unwrap();
-        assert_eq!(find(&root, "/in", 100).unwrap_err(), Unfit::Young);
+        // On a machine that stood still meanwhile it is not young any more.
+        let young = (0..10).any(|_| {
+            fs::write(root.join("in"), "inside").unwrap();
+            find(&root, "/in", 100).is_err_and(|why| why == Unfit::Young)
+        });
+        assert!(young);
         let limit = Instant::now() + Duration::from_secs(10);
         let found = loop {
             match find(&root, "/in", 100) {

@@ -30,6 +30,7 @@ mod shape;
 mod shared;
 mod sockets;
 mod status;
+mod told;
 
 pub use control::{Question, ask};
 pub use failure::Failure;

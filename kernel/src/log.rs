@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::date;
 use crate::failure::Failure;
-use crate::shape::{Closing, Name, Record, closing, parts};
+use crate::shape::{Name, Record};
 
 /// The open log.
 pub struct Log {
@@ -40,17 +40,12 @@ impl Log {
 
     /// Adds a line. The number of bytes includes the head of the answer.
     pub fn add(&mut self, record: &Record, name: Option<&Name>) {
-        let path = name
-            .and_then(|name| parts(name))
-            .map_or("-", |(_, path)| path);
-        let method = if record.head { "HEAD" } else { "GET" };
-        let status = if record.unchanged { 304 } else { 200 };
-        let old = name.and_then(closing) == Some(Closing::Old);
-        let version = if old { "1.0" } else { "1.1" };
         self.text.push_str(&format!(
-            "{} - - [{}] \"{method} {path} HTTP/{version}\" {status} {}\n",
+            "{} - - [{}] \"{}\" {} {}\n",
             record.address,
             date::log(date::now()),
+            record.request(name),
+            record.status(),
             record.bytes
         ));
     }

@@ -26,6 +26,10 @@ pub struct Options {
     pub metrics: Option<SocketAddr>,
     /// A generated server has started nest for itself: the file to which the counts are written.
     pub counts: Option<PathBuf>,
+    /// The same server waits until a connection is readable before it reads, also with io_uring.
+    pub polls: bool,
+    /// The same server's pipe for what was answered.
+    pub tell: Option<PathBuf>,
     /// The access log.
     pub log: Option<PathBuf>,
     /// The server's command and arguments; none: the server that listens on the port.

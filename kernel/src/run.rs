@@ -31,9 +31,10 @@ use crate::log::Log;
 use crate::options::Options;
 use crate::running::Running;
 use crate::server::Server;
-use crate::shape::{BLOCK, Record};
+use crate::shape::{BLOCK, Record, count};
 use crate::shared::{Phase, Shared, locked};
 use crate::status::Status;
+use crate::told::Told;
 use crate::{filler, probe, server};
 
 /// So long the programs answer after the last renewal: the time in which a killed loader can leave old
@@ -45,6 +46,8 @@ const TURN: Duration = Duration::from_millis(50);
 const LOOK: Duration = Duration::from_millis(250);
 /// How often space is tended.
 const TEND: Duration = Duration::from_secs(1);
+/// So many records are read in one turn, or the clock would not be renewed: the ring has about as many.
+const RECORDS: usize = 1 << 14;
 /// How long promised answers may take to leave.
 const SETTLE: Duration = Duration::from_secs(5);
 
@@ -66,13 +69,14 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
     let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
     let counted = options.counts.as_deref().map(Counted::open).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
+    let tells = options.tell.as_deref().map(Told::open).transpose()?;
     let signals = signals()?;
     let blocks = options.size / u32::try_from(BLOCK).unwrap_or(u32::MAX);
     let mut loaded = Loaded::load(&Choice {
         port: options.port,
         net: network(),
         blocks,
-        logs: log.is_some(),
+        logs: log.is_some() || tells.is_some(),
         magic: random()?,
     })?;
     let found = match options.server {
@@ -104,6 +108,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         records: loaded.records()?,
         loaded: Some(loaded),
         log,
+        tells,
         counted,
         age: options.age,
         looked: Instant::now(),
@@ -127,6 +132,10 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         ended
     });
     keeper.release();
+    let counts = keeper.watch.counts();
+    if let Err(reason) = keeper.report(&counts) {
+        say(&reason);
+    }
     ended
 }
 
@@ -168,6 +177,7 @@ struct Keeper<'a> {
     watch: Watch,
     records: RingBuf<MapData>,
     log: Option<Log>,
+    tells: Option<Told>,
     counted: Option<Counted>,
     age: Duration,
     looked: Instant,
@@ -272,23 +282,38 @@ impl Keeper<'_> {
         }
         let holds = cache.holds();
         drop(cache);
+        let counts = self.watch.counts();
         if let Some(counted) = &mut self.counted {
-            let on = self.shared.phase() == Phase::On;
-            counted.write(on, &self.watch.counts(), &holds);
+            counted.write(self.shared.phase() == Phase::On, &counts, &holds);
         }
-        let Some(log) = &mut self.log else {
-            return Ok(());
-        };
+        self.report(&counts)
+    }
+
+    /// Logs what was answered, and tells the server, which has a log of its own.
+    fn report(&mut self, counts: &[u64]) -> Result<(), String> {
         let mut any = false;
-        while let Some(item) = self.records.next() {
-            if let Some(record) = Record::read(&item) {
-                let cache = locked(&self.shared.cache);
-                log.add(&record, cache.name(record.index, record.generation));
-                any = true;
+        for _ in 0..RECORDS {
+            let Some(item) = self.records.next() else {
+                break;
+            };
+            let Some(record) = Record::read(&item) else {
+                continue;
+            };
+            let cache = locked(&self.shared.cache);
+            let name = cache.name(record.index, record.generation);
+            if let Some(log) = &mut self.log {
+                log.add(&record, name);
             }
+            if let Some(tells) = &mut self.tells {
+                tells.add(&record, name);
+            }
+            any = true;
         }
-        if any {
+        if let (Some(log), true) = (&mut self.log, any) {
             log.flush().map_err(|e| e.to_string())?;
+        }
+        if let Some(tells) = &mut self.tells {
+            tells.flush(count(counts, "unlogged"));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what is done with them.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Bytes of `Host` in a name, and of the path.
 pub const HOST: usize = 40;
@@ -154,6 +154,8 @@ pub const CONNECTION: usize = 72;
 pub struct Record {
     /// The client.
     pub address: IpAddr,
+    /// Its port.
+    pub port: u16,
     /// Which entry was sent.
     pub index: u32,
     /// Its generation.
@@ -186,12 +188,34 @@ impl Record {
         };
         Some(Record {
             address,
+            port: u16::try_from(number(bytes, 28)?).ok()?,
             index: number(bytes, 32)?,
             generation: number(bytes, 36)?,
             head: number(bytes, 40)? & 1 != 0,
             unchanged: number(bytes, 40)? & 2 != 0,
             bytes: number(bytes, 44)?,
         })
+    }
+
+    /// The client with its port, as servers write it.
+    pub fn peer(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.port)
+    }
+
+    /// The line of the request. `name`: of what was asked for, if it is still known.
+    pub fn request(&self, name: Option<&Name>) -> String {
+        let path = name
+            .and_then(|name| parts(name))
+            .map_or("-", |(_, path)| path);
+        let method = if self.head { "HEAD" } else { "GET" };
+        let old = name.and_then(closing) == Some(Closing::Old);
+        let version = if old { "1.0" } else { "1.1" };
+        format!("{method} {path} HTTP/{version}")
+    }
+
+    /// The status of the answer.
+    pub fn status(&self) -> u16 {
+        if self.unchanged { 304 } else { 200 }
     }
 }
 
@@ -238,9 +262,17 @@ pub const COUNTS: [(&str, &str); 15] = [
     ),
 ];
 
+/// The count of this name.
+pub fn count(counts: &[u64], name: &str) -> u64 {
+    let at = COUNTS.iter().position(|(count, _)| *count == name);
+    at.and_then(|at| counts.get(at)).copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Closing, Conditions, ENTRY, Entry, NAME, Record, closing, parts, question, used};
+    use super::{
+        Closing, Conditions, ENTRY, Entry, HOST, NAME, Record, closing, parts, question, used,
+    };
 
     #[test]
     fn an_entry_has_the_layout_of_the_programs() {
@@ -277,15 +309,23 @@ mod tests {
         let mut bytes = [0u8; 48];
         bytes[8..12].copy_from_slice(&[10, 0, 0, 1]);
         bytes[24..28].copy_from_slice(&2u32.to_ne_bytes());
+        bytes[28..32].copy_from_slice(&4711u32.to_ne_bytes());
         bytes[32..36].copy_from_slice(&7u32.to_ne_bytes());
         bytes[44..48].copy_from_slice(&500u32.to_ne_bytes());
         let record = Record::read(&bytes).unwrap();
-        assert_eq!(record.address.to_string(), "10.0.0.1");
+        assert_eq!(record.peer().to_string(), "10.0.0.1:4711");
         assert_eq!((record.index, record.bytes), (7, 500));
         assert_eq!((record.head, record.unchanged), (false, false));
+        assert_eq!(record.request(None), "GET - HTTP/1.1");
+        assert_eq!(record.status(), 200);
         bytes[40] = 3;
         let record = Record::read(&bytes).unwrap();
         assert_eq!((record.head, record.unchanged), (true, true));
+        let mut name = [0u8; NAME];
+        name[HOST..HOST + 2].copy_from_slice(b"/a");
+        name[NAME - 1] = 2;
+        assert_eq!(record.request(Some(&name)), "HEAD /a HTTP/1.0");
+        assert_eq!(record.status(), 304);
         assert_eq!(Record::read(&bytes[..40]), None);
     }
 

@@ -24,6 +24,8 @@ pub enum Phase {
 /// What the threads share.
 pub struct Shared {
     pub port: u16,
+    /// The server is known to poll before it reads.
+    pub polls: bool,
     root: Option<PathBuf>,
     hosts: BTreeMap<String, PathBuf>,
     pub cache: Mutex<Cache>,
@@ -45,6 +47,7 @@ impl Shared {
     pub fn new(options: &Options, cache: Cache, follow: Follow) -> Self {
         Shared {
             port: options.port,
+            polls: options.polls,
             root: options.root.clone(),
             hosts: options.hosts.iter().cloned().collect(),
             cache: Mutex::new(cache),

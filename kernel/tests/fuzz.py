@@ -2,7 +2,7 @@
 """Random conversations with a server behind the kernel: every answer must be, byte for byte apart from its
 date, what the server alone gives, in order, and none may be lost.
 
-    fuzz.py [--connections N] [--threads N] [--server nginx|apache|event]     the seed: CHECK_SEED
+    fuzz.py [--connections N] [--threads N] [--server nginx|apache|event|uring]     the seed: CHECK_SEED
 
 Requests for kept and other files, fields of browsers and others, conditions in many forms, ranges, POSTs whose bodies
 look like requests, made, chunked and slow answers; pipelined, one by one, cut at random bytes; connections of one
@@ -26,12 +26,12 @@ import time
 import browsers
 import servers
 from accelerated import NEST, ROOT, WAIT, Failed, Report, Site, lacks, sample, undated
+from generated import Generated
 
 SMALL = {'a.txt': 10, 'b.txt': 192, 'c.txt': 2000, 'd.txt': 10000, 'e.html': 1023, 'f.html': 1024, 'g.txt': 28000}
 LARGE = {'large.txt': 100_000}
-MODELS = ('event',)       # the others are refused
-SERVERS = {'nginx': servers.nginx, 'apache': servers.apache,
-           **{model: servers.web(model, NEST, ROOT) for model in MODELS}}
+SERVERS = {'nginx': servers.nginx, 'apache': servers.apache, 'event': servers.web('event', NEST, ROOT)}
+OWN = ('uring',)        # models that nest accelerate does not take without kernelCache
 FILES = [*SMALL, 'index.html']
 DATE = 'Tue, 14 Nov 2023 22:13:20 GMT'      # when all files were modified
 
@@ -326,6 +326,11 @@ def fuzz(site, count, threads, first, keeping=True):
     return wrong
 
 
+def behind(folder, name):
+    """The server of this name behind the kernel."""
+    return Generated(folder, model=name, alone=True) if name in OWN else Site(folder, server=SERVERS[name])
+
+
 def fill(site):
     for name, size in {**SMALL, **LARGE}.items():
         site.write(name, (name.encode() * size)[:size])
@@ -344,7 +349,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--connections', type=int, default=3000)
     parser.add_argument('--threads', type=int, default=8)
-    parser.add_argument('--server', choices=SERVERS, default='nginx')
+    parser.add_argument('--server', choices=[*SERVERS, *OWN], default='nginx')
     parser.add_argument('--seed', type=int, default=sample.SEED)
     options = parser.parse_args()
     report = Report('conversations through the kernel')
@@ -354,7 +359,7 @@ def main():
         return report.close()
     print(f'seed {options.seed}')
     with tempfile.TemporaryDirectory(prefix='nest-kernel-') as folder:
-        site = Site(folder, server=SERVERS[options.server])
+        site = behind(folder, options.server)
         fill(site)
         with site:
             site.keep(*SMALL)

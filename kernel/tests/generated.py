@@ -31,9 +31,10 @@ ALONE = 'the server answers everything itself: '
 
 
 class Generated(Site):
-    """A generated server, which starts nest accelerate itself. `model`: in place of event."""
+    """A generated server, which starts nest accelerate itself. `model`: in place of event; `alone`: beside it runs the
+    same server without kernelCache."""
 
-    def __init__(self, folder, model='event', spec=SPEC):
+    def __init__(self, folder, model='event', spec=SPEC, alone=False):
         super().__init__(folder, server=lambda site: ([], None))
         self.exe, self.model, self.spec = os.path.join(folder, 'build', 'own'), model, spec
         self.state = f'/run/nest-accelerate-{self.port}.sock'
@@ -42,6 +43,9 @@ class Generated(Site):
         self.before = []        # words in front of the command
         self.path = f'{os.path.dirname(NEST)}:{os.environ["PATH"]}'
         self.configure()
+        if alone:
+            self.second = [self.exe, '--config', self.config, '--set', f'serverPort={self.alone}', '--set', 'kernelCache=0',
+                           '--set', f'metrics=127.0.0.1:{free_port()}']
 
     def configure(self, **options):
         """Writes the configuration, which HUP reads again."""
@@ -66,6 +70,8 @@ class Generated(Site):
         with open(self.told, 'w', encoding='utf-8') as told:
             self.process = subprocess.Popen([*self.before, self.exe, '--config', self.config], stdout=told,
                                             stderr=told, env={**os.environ, 'PATH': self.path})
+        if self.second and not self.beside:
+            self.beside = subprocess.Popen(self.second, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         until(f'"{ready}" is said', lambda: ready in self.said() or self.process.poll() is not None)
         if ready not in self.said():
             raise Failed(f'the server ended: {self.said()}')
@@ -136,6 +142,68 @@ def generated(folder):
         same('the status', site.process.returncode, 0)
         same('what is left of nest accelerate', site.helpers(), [])
     return f'{hits} of {count} requests answered by the kernel'
+
+
+def logged(folder):
+    """The server's log has a line for each request, whoever answers it; HUP changes all lines."""
+    site, access = Generated(folder), os.path.join(folder, 'server.log')
+    request, sent = b'GET /b.txt HTTP/1.1\r\nHost: test\r\nUser-Agent: test\r\n\r\n', 0
+    kernel = r'\S+Z info - message kernelCache out=\d+ peer=127\.0\.0\.1:\d+ request="GET /b\.txt HTTP/1\.1" status=200'
+
+    def lines(pattern):
+        """nest asks for the file, too; it says so."""
+        with open(access, encoding='utf-8') as file:
+            return [line for line in file.read().splitlines()
+                    if re.fullmatch(pattern, line) and 'nest-accelerate' not in line]
+
+    def ask(count):
+        nonlocal sent
+        for _ in range(count):
+            client.sendall(request)
+            same('an answer', answer(client)[1], b'body')
+        sent += count
+
+    def seen(pattern):
+        ask(10)
+        return lines(pattern)
+
+    def change(**options):
+        site.configure(accessLog=access, **options)
+        site.process.send_signal(signal.SIGHUP)
+
+    def silent():
+        """Answers of the kernel have no line."""
+        hits, before = site.metric('hits'), len(lines('.*kernelCache.*'))
+        ask(50)
+        until('the answers are counted', lambda: site.metric('hits') > hits)
+        time.sleep(0.2)
+        return len(lines('.*kernelCache.*')) == before
+    site.configure(accessLog=access)
+    site.write('b.txt', b'body')
+    with site, socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
+        until('the kernel has lines', lambda: seen(kernel))
+        ask(200)
+        site.end()
+    answered = len(lines(kernel))
+    same('lines at the end', len(lines(r'.* request="GET /b\.txt HTTP/1\.1" .*status=200.*')), sent)
+    if answered < 100:
+        raise Failed(f'the kernel has only {answered} of {sent} lines')
+    same('lines with what is not known', lines(r'.*kernelCache.* (in|us)=.*'), [])
+
+    site = Generated(folder)
+    site.configure(accessLog=access)
+    with site, socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
+        for form, pattern in (
+                ('combined', r'127\.0\.0\.1 - - \[[^]]+\] "GET /b\.txt HTTP/1\.1" 200 \d+ "-" "-"'),
+                ('json', r'\{"time":"[^"]+","level":"info","event":"message","rule":"kernelCache","out":\d+,'
+                         r'"peer":"127\.0\.0\.1:\d+","request":"GET /b\.txt HTTP/1\.1","status":200\}'),
+                ('logfmt', r'time=\S+ level=info event=message rule=kernelCache out=\d+ peer=127\.0\.0\.1:\d+ '
+                           r'request="GET /b\.txt HTTP/1\.1" status=200')):
+            change(logFormat=form)
+            until(f'lines are {form}', lambda pattern=pattern: seen(pattern))
+        change(logging='errors')
+        until('nothing is logged', silent)
+    return f'{answered} of {sent} lines are the kernel\'s'
 
 
 def ports(folder):
@@ -322,10 +390,8 @@ def without(folder):
                               check=False)
         if told.returncode == 0 or f'kernelCache {reason}' not in told.stderr:
             raise Failed(f'{options}: {told.returncode} {told.stderr}')
-    for model, reason in (('thread', 'the server reads from blocking sockets'),
-                          ('uring', 'the server reads by io_uring')):
-        shutil.rmtree(os.path.dirname(site.exe))
-        site.model = model
-        site.configure()
-        serves(reason)
+    shutil.rmtree(os.path.dirname(site.exe))
+    site.model = 'thread'
+    site.configure()
+    serves('the server reads from blocking sockets')
     return ''

@@ -30,7 +30,7 @@ from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
-from generated import generated, halted, idle, ports, spoiled, without
+from generated import generated, halted, idle, logged, ports, spoiled, without
 from singles import closes, reused, six
 
 CONVERSATIONS, OTHERS = 1200, 400
@@ -490,7 +490,7 @@ def exhausted(folder):
 
 def converse(folder, name, count):
     """Random conversations with a server; all must be right, and enough of them answered by the kernel."""
-    site = Site(folder, server=fuzz.SERVERS[name])
+    site = fuzz.behind(folder, name)
     fuzz.fill(site)
     with site:
         site.keep(*fuzz.SMALL)
@@ -511,7 +511,7 @@ def conversations(folder):
 
 def others(folder):
     """So do random conversations with one of Apache and generated servers."""
-    return converse(folder, sample.one('kernel', ('apache', 'event')), OTHERS)
+    return converse(folder, sample.one('kernel', ('apache', 'event', 'uring')), OTHERS)
 
 
 def apart(script):
@@ -534,7 +534,7 @@ def frames(folder):
 
 
 TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, ports, spoiled, idle, halted,
+         neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, logged, ports, spoiled, idle, halted,
          without, segments, frames, conversations, others]
 
 

@@ -66,10 +66,11 @@ int nest__chan_descriptor(const struct nest__chan *, bool output);
 /* Other processes may have it open: it is not closed where it should be, nor by closing it here. */
 bool nest__chan_shared(const struct nest__chan *);
 /* Its bytes move only by these operations. Who moves those of its descriptor (a ring) may only ask
- * whether the descriptor is ready. A connection that goes back is one: nothing may be received
- * ahead of it. */
+ * whether the descriptor is ready. A connection that goes back is one, as nothing may be received
+ * ahead of it; so is one whose requests the kernel may take (kernelCache): each wakes a receive
+ * that finds nothing, and io_uring passes a receive that was woken so often to a thread. */
 static inline bool nest__chan_apart(const struct nest__chan *chan) {
-    return (NEST__RETURNS && chan->kind <= NEST__UNIX) || nest__chan_shared(chan) ||
+    return (NEST__POLLED && chan->kind <= NEST__UNIX) || nest__chan_shared(chan) ||
            (NEST__TLS && nest__tls_is(chan)) || (NEST__DECODES > 0 && nest__stages_are(chan)) ||
            (NEST__ENCODES > 0 && nest__encodes_are(chan));
 }

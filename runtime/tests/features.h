@@ -13,6 +13,7 @@
 #define NEST__ENCODES 0
 #define NEST__PROXIED 0
 #define NEST__RETURNS 0
+#define NEST__POLLED 0
 #define NEST__PROCESSORS 0
 #define NEST__PIPES 0
 

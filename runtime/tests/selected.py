@@ -14,7 +14,7 @@ OPTIONAL = ("service/", "mailbox", "links", "encrypted", "deep", "stages", "enco
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = [f"-DNEST__{name}=1" for name in ("RULES", "CLASSES", "CONDITIONS", "TAGS", "REGISTERS", "PARTS", "THREAD_WORDS",
                                           "NFA_STATES", "LOG_REQUESTS", "LOG_MARKS", "PIPES", "SPLICES", "FALLBACK", "TIMERS",
-                                          "LOSSY", "TLS", "DECODES", "ENCODES", "PROXIED", "RETURNS", "PROCESSORS",
+                                          "LOSSY", "TLS", "DECODES", "ENCODES", "PROXIED", "RETURNS", "POLLED", "PROCESSORS",
                                           "HAS_END")]
 SIZES += ["-DNEST__STANDALONE=0", "-DNEST__EARLY=0", "-DNEST__MESSAGES=0"]
 

@@ -55,6 +55,8 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         state,
         metrics: address,
         counts: args.counts.clone(),
+        polls: args.polls,
+        tell: args.tell.clone(),
         log: args.log.clone(),
         server: (!args.attach).then(|| args.server.clone()),
     };

@@ -454,6 +454,12 @@ pub struct Accelerate {
     /// For servers with the option kernelCache, which start nest themselves: write the counts to FILE
     #[arg(long, value_name = "FILE", requires = "attach")]
     pub counts: Option<PathBuf>,
+    /// The same: the server waits until a connection is readable before it reads, also with io_uring
+    #[arg(long, requires = "counts")]
+    pub polls: bool,
+    /// The same: write a line for each answer to the pipe FILE
+    #[arg(long, value_name = "FILE", requires = "counts")]
+    pub tell: Option<PathBuf>,
     /// Print what a running one does
     #[arg(long, conflicts_with_all = ["root", "hosts", "log", "attach", "server", "metrics", "stop"])]
     pub status: bool,

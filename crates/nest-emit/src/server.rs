@@ -45,10 +45,13 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__TLS {tls}"));
     w.line(&format!("#define NEST__DECODES {}", m.decodes.len()));
     w.line(&format!("#define NEST__ENCODES {}", m.encodes.len()));
+    let returns = u8::from(sockets && inside::returns(m).is_some());
+    let answered = m.features.contains(Feature::KernelCache);
+    let polled = returns.max(u8::from(answered && m.settings.model == ModelKind::Uring));
     let splices = sockets
         && m.features.contains(Feature::Relay)
         && !m.features.contains(Feature::Trace)
-        && inside::returns(m).is_none();
+        && polled == 0;
     w.line(&format!("#define NEST__SPLICES {}", u8::from(splices)));
     let fallback = u8::from(server(m).falls_back());
     w.line(&format!("#define NEST__FALLBACK {fallback}"));
@@ -60,8 +63,8 @@ pub fn emit(m: &Machine, matching: &Matching, banner: &str) -> String {
     w.line(&format!("#define NEST__LOSSY {lossy}"));
     let proxied = u8::from(sockets && m.features.contains(Feature::Proxied));
     w.line(&format!("#define NEST__PROXIED {proxied}"));
-    let returns = u8::from(sockets && inside::returns(m).is_some());
     w.line(&format!("#define NEST__RETURNS {returns}"));
+    w.line(&format!("#define NEST__POLLED {polled}"));
     let processors = u8::from(sockets && m.features.contains(Feature::Processors));
     w.line(&format!("#define NEST__PROCESSORS {processors}"));
     w.line(&format!(

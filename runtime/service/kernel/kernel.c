@@ -13,6 +13,7 @@
 #include "../../listener/listener.h"
 #include "../../platform/platform.h"
 #include "../../workers/children.h"
+#include "../kernel_log/kernel_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,10 +106,11 @@ struct nest__kernel_counts nest__kernel_counts(void) {
 /* -- the process of a port */
 
 /* In a child. It has no descriptor of the server but standard input, output and error, which lead
- * where those of the server do, and the file for counts. Its own session keeps the signals of a
- * terminal away. */
+ * where those of the server do, the file for counts, and the pipe for what is logged. Its own
+ * session keeps the signals of a terminal away. */
 static _Noreturn void kernel_main(const struct kernel_port *port) {
-    char number[16], size[16], counts[32];
+    char number[16], size[16], counts[32], told[32];
+    int pipe = nest__kernel_log_pipe();
     sigset_t none;
     nest__child_release();
     setsid();
@@ -119,12 +121,24 @@ static _Noreturn void kernel_main(const struct kernel_port *port) {
     snprintf(number, sizeof number, "%u", (unsigned)port->number);
     snprintf(size, sizeof size, "%u", (unsigned)(nest__config.kernel_cache / 1024));
     snprintf(counts, sizeof counts, "/proc/self/fd/%d", port->fd);
+    snprintf(told, sizeof told, "/proc/self/fd/%d", pipe);
     if (nest__parent_watch(SIGTERM, nest__supervisor()) != 0 ||
-        fcntl(port->fd, F_SETFD, 0) == -1) { /* it stays open */
+        fcntl(port->fd, F_SETFD, 0) == -1 || /* both stay open */
+        (pipe != -1 && fcntl(pipe, F_SETFD, 0) == -1)) {
         _exit(EXIT_FAILURE);
     }
-    execlp("nest", "nest", "accelerate", "--attach", "--port", number, "--root", nest_file_root(),
-           "--size", size, "--counts", counts, (char *)NULL);
+    const char *words[16] = {"nest",   "accelerate",     "--attach", "--port", number,
+                             "--root", nest_file_root(), "--size",   size,     "--counts",
+                             counts};
+    unsigned n = 11;
+    if (pipe != -1) {
+        words[n++] = "--tell";
+        words[n++] = told;
+    }
+    if (NEST__POLLED) {
+        words[n++] = "--polls";
+    }
+    execvp("nest", (char **)(uintptr_t)words);
     nest__say("the server answers everything itself: cannot run nest: %s; install it where PATH "
               "finds it, or set kernelCache=0",
               strerror(errno));

@@ -89,6 +89,37 @@ static size_t format_shorter(const char *value, size_t n) {
     return half;
 }
 
+/* -- fields --------------------------------------------------------------------------------------
+ */
+
+static bool format_find(const struct nest__record *record, const char *name,
+                        struct nest__field *field) {
+    const struct nest__outside *outside = record->outside;
+    if (outside == NULL) {
+        return nest__fields_find(record->session, name, field);
+    }
+    for (unsigned i = 0; i < outside->count; i++) {
+        *field = outside->fields[i];
+        if (field->name_n == strlen(name) && memcmp(field->name, name, field->name_n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool format_next(const struct nest__record *record, uint32_t *at,
+                        struct nest__field *field) {
+    const struct nest__outside *outside = record->outside;
+    if (outside == NULL) {
+        return nest__fields_next(record->session, at, field);
+    }
+    if (*at >= outside->count) {
+        return false;
+    }
+    *field = outside->fields[(*at)++];
+    return true;
+}
+
 /* -- pairs ---------------------------------------------------------------------------------------
  */
 
@@ -134,22 +165,27 @@ static bool format_pair(struct nest__line *line, enum format_style style, const 
     }
 }
 
+static uint64_t format_id(const struct nest__record *record) {
+    return nest_id((nest_session *)(uintptr_t)record->session);
+}
+
 /* A pair of the record. A field of the specification with the same name takes its place. */
-static void format_own(struct nest__line *line, enum format_style style, const nest_session *s,
-                       const char *name, const char *value, bool number) {
+static void format_own(struct nest__line *line, enum format_style style,
+                       const struct nest__record *record, const char *name, const char *value,
+                       bool number) {
     struct nest__field field;
-    if (!nest__fields_find(s, name, &field)) {
+    if (!format_find(record, name, &field)) {
         (void)format_pair(line, style, name, strlen(name), value, strlen(value), number);
     }
 }
 
-static void format_number(struct nest__line *line, enum format_style style, const nest_session *s,
-                          const char *name, uint64_t number) {
+static void format_number(struct nest__line *line, enum format_style style,
+                          const struct nest__record *record, const char *name, uint64_t number) {
     char digits[24];
     struct nest__line text = {digits, 0, sizeof digits - 1};
     nest__line_number(&text, number);
     digits[text.n] = '\0';
-    format_own(line, style, s, name, digits, true);
+    format_own(line, style, record, name, digits, true);
 }
 
 static bool format_given(struct nest__line *line, enum format_style style,
@@ -159,16 +195,17 @@ static bool format_given(struct nest__line *line, enum format_style style,
 }
 
 /* A field that is itself named cut comes last, and only where nothing is. */
-static void format_fields(struct nest__line *line, enum format_style style, const nest_session *s) {
+static void format_fields(struct nest__line *line, enum format_style style,
+                          const struct nest__record *record) {
     struct nest__field field;
     uint32_t at = 0;
-    bool cut = nest__fields_cut(s);
-    while (nest__fields_next(s, &at, &field)) {
+    bool cut = record->outside == NULL && nest__fields_cut(record->session);
+    while (format_next(record, &at, &field)) {
         if (field.name_n != strlen("cut") || memcmp(field.name, "cut", field.name_n) != 0) {
             cut = !format_given(line, style, &field) || cut;
         }
     }
-    if (!cut && nest__fields_find(s, "cut", &field)) {
+    if (!cut && format_find(record, "cut", &field)) {
         cut = !format_given(line, style, &field);
     }
     if (cut) {
@@ -181,23 +218,28 @@ static void format_fields(struct nest__line *line, enum format_style style, cons
 /* What a record says, as pairs. */
 static void format_pairs(struct nest__line *line, enum format_style style,
                          const struct nest__record *record) {
-    const nest_session *s = record->session;
-    format_number(line, style, s, "id", nest_id((nest_session *)(uintptr_t)s));
+    if (record->outside == NULL) {
+        format_number(line, style, record, "id", format_id(record));
+    }
     if (record->rule != NULL) {
-        format_own(line, style, s, "event", "message", false);
-        format_own(line, style, s, "rule", record->rule, false);
+        format_own(line, style, record, "event", "message", false);
+        format_own(line, style, record, "rule", record->rule, false);
     } else {
-        format_own(line, style, s, "event", "end", false);
-        format_own(line, style, s, "reason", record->reason, false);
+        format_own(line, style, record, "event", "end", false);
+        format_own(line, style, record, "reason", record->reason, false);
     }
-    format_own(line, style, s, "peer", record->peer, false);
+    format_own(line, style, record, "peer", record->peer, false);
     if (record->rule == NULL) {
-        format_number(line, style, s, "messages", record->messages);
+        format_number(line, style, record, "messages", record->messages);
     }
-    format_number(line, style, s, "in", record->in);
-    format_number(line, style, s, "out", record->out);
-    format_number(line, style, s, "us", record->us);
-    format_fields(line, style, s);
+    if (record->outside == NULL) {
+        format_number(line, style, record, "in", record->in);
+    }
+    format_number(line, style, record, "out", record->out);
+    if (record->outside == NULL) {
+        format_number(line, style, record, "us", record->us);
+    }
+    format_fields(line, style, record);
 }
 
 /* -- formats -------------------------------------------------------------------------------------
@@ -205,43 +247,49 @@ static void format_pairs(struct nest__line *line, enum format_style style,
 
 /* TIME info 17 message greet in=12 out=40 … */
 static void format_line(struct nest__line *line, const struct nest__record *record) {
-    const nest_session *s = record->session;
     nest__line_time(line);
     nest__line_add(line, " info ");
-    nest__line_number(line, nest_id((nest_session *)(uintptr_t)s));
+    if (record->outside == NULL) {
+        nest__line_number(line, format_id(record));
+    } else {
+        nest__line_char(line, '-');
+    }
     if (record->rule != NULL) {
         nest__line_add(line, " message ");
         nest__line_add(line, record->rule);
     } else {
         nest__line_add(line, " end ");
         nest__line_add(line, record->reason);
-        format_own(line, FORMAT_PLAIN, s, "peer", record->peer, false);
-        format_number(line, FORMAT_PLAIN, s, "messages", record->messages);
+        format_own(line, FORMAT_PLAIN, record, "peer", record->peer, false);
+        format_number(line, FORMAT_PLAIN, record, "messages", record->messages);
     }
-    format_number(line, FORMAT_PLAIN, s, "in", record->in);
-    format_number(line, FORMAT_PLAIN, s, "out", record->out);
+    if (record->outside == NULL) {
+        format_number(line, FORMAT_PLAIN, record, "in", record->in);
+    }
+    format_number(line, FORMAT_PLAIN, record, "out", record->out);
     if (record->rule == NULL) {
-        format_number(line, FORMAT_PLAIN, s, "ms", record->us / 1000);
+        format_number(line, FORMAT_PLAIN, record, "ms", record->us / 1000);
     }
-    format_fields(line, FORMAT_PLAIN, s);
+    format_fields(line, FORMAT_PLAIN, record);
 }
 
-static void format_head(struct nest__line *line, enum format_style style, const nest_session *s) {
+static void format_head(struct nest__line *line, enum format_style style,
+                        const struct nest__record *record) {
     char stamp[40];
     struct nest__line text = {stamp, 0, sizeof stamp - 1};
     nest__line_time(&text);
     stamp[text.n] = '\0';
-    format_own(line, style, s, "time", stamp, false);
-    format_own(line, style, s, "level", "info", false);
+    format_own(line, style, record, "time", stamp, false);
+    format_own(line, style, record, "level", "info", false);
 }
 
 static void format_logfmt(struct nest__line *line, const struct nest__record *record) {
-    format_head(line, FORMAT_LOGFMT, record->session);
+    format_head(line, FORMAT_LOGFMT, record);
     format_pairs(line, FORMAT_LOGFMT, record);
 }
 
 static void format_object(struct nest__line *line, const struct nest__record *record) {
-    format_head(line, FORMAT_JSON, record->session);
+    format_head(line, FORMAT_JSON, record);
     format_pairs(line, FORMAT_JSON, record);
     nest__line_char(line, '}');
 }
@@ -294,11 +342,11 @@ static void format_host(struct nest__line *line, const char *peer) {
 
 /* The value of a field, in quotes or not; `absent` if there is none. `behind`: so many quoted
  * values follow it. */
-static void format_field(struct nest__line *line, const nest_session *s, const char *name,
-                         bool quotes, unsigned behind, const char *absent) {
+static void format_field(struct nest__line *line, const struct nest__record *record,
+                         const char *name, bool quotes, unsigned behind, const char *absent) {
     struct nest__field field;
     size_t before = line->n, most = line->size - FORMAT_END - behind * FORMAT_VALUE;
-    if (!nest__fields_find(s, name, &field)) {
+    if (!format_find(record, name, &field)) {
         field = (struct nest__field){.value = absent, .n = (uint32_t)strlen(absent)};
     }
     if (!quotes) {
@@ -319,27 +367,26 @@ static void format_field(struct nest__line *line, const nest_session *s, const c
 /* The formats of NCSA's server, and of Apache's with `combined`. */
 static void format_common(struct nest__line *line, const struct nest__record *record,
                           bool combined) {
-    const nest_session *s = record->session;
     char digits[24];
     struct nest__line out = {digits, 0, sizeof digits - 1};
     nest__line_number(&out, record->out);
     digits[out.n] = '\0';
     format_host(line, record->peer);
     nest__line_add(line, " - ");
-    format_field(line, s, "user", false, 1 + 2 * combined, "-");
+    format_field(line, record, "user", false, 1 + 2 * combined, "-");
     nest__line_char(line, ' ');
     format_clock(line);
     nest__line_char(line, ' ');
-    format_field(line, s, "request", true, 2 * combined, record->rule);
+    format_field(line, record, "request", true, 2 * combined, record->rule);
     nest__line_char(line, ' ');
-    format_field(line, s, "status", false, 2 * combined, "-");
+    format_field(line, record, "status", false, 2 * combined, "-");
     nest__line_char(line, ' ');
-    format_field(line, s, "bytes", false, 2 * combined, digits);
+    format_field(line, record, "bytes", false, 2 * combined, digits);
     if (combined) {
         nest__line_char(line, ' ');
-        format_field(line, s, "referer", true, 1, "-");
+        format_field(line, record, "referer", true, 1, "-");
         nest__line_char(line, ' ');
-        format_field(line, s, "agent", true, 0, "-");
+        format_field(line, record, "agent", true, 0, "-");
     }
 }
 

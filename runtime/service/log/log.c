@@ -4,7 +4,6 @@
  * model runs it. */
 #include "log.h"
 #include "../../platform/platform.h"
-#include "../fields/fields.h"
 #include "../proxied/proxied.h"
 #include "record.h"
 
@@ -167,6 +166,12 @@ void nest__log_end(nest_session *s) {
         .us = nest__clock_us() - entry->since,
     };
     logging_write(s, entry, &record);
+}
+
+size_t nest__log_outside(const struct nest__outside *request, char to[NEST__SINK_RECORD]) {
+    const struct nest__record record = {
+        .rule = request->rule, .peer = request->peer, .outside = request, .out = request->out};
+    return logging_requests() ? nest__record_format(&record, to) : 0;
 }
 
 struct nest__need nest__log_need(void) {

@@ -4,7 +4,7 @@
 #ifndef NEST_SERVICE_LOG_RECORD_H
 #define NEST_SERVICE_LOG_RECORD_H
 
-#include "../sink/sink.h"
+#include "log.h"
 
 enum nest__log_level { NEST__LOG_ERRORS, NEST__LOG_CONNECTIONS, NEST__LOG_REQUESTS_TOO };
 enum nest__log_format { /* in the order of the option's words */
@@ -15,9 +15,10 @@ enum nest__log_format { /* in the order of the option's words */
                         NEST__LOG_JSON
 };
 struct nest__record {
-    const nest_session *session; /* its fields are those of the line */
-    const char *rule;            /* of a request; NULL: a connection has ended */
-    const char *reason;          /* why it has */
+    const nest_session *session;         /* its fields are those of the line; NULL: */
+    const struct nest__outside *outside; /* the request's are; `in` and `us` are not known */
+    const char *rule;                    /* of a request; NULL: a connection has ended */
+    const char *reason;                  /* why it has */
     const char *peer;
     uint64_t in, out;  /* bytes */
     uint64_t us;       /* how long it took */

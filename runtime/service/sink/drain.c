@@ -126,6 +126,19 @@ static void drain_receive(void) {
     *nest__sink_targets() = told;
 }
 
+void nest__sink_serve_begin(void) {
+    nest__sink_allow(nest__supervises() ? DRAIN_LAST_MS : DRAIN_WAIT_MS);
+}
+
+void nest__sink_serve_put(const char *record, size_t n) {
+    (void)nest__sink_write(nest__sink_targets(), (enum nest__sink_tag) * record, record + 1, n - 1);
+}
+
+void nest__sink_serve_flush(void) {
+    (void)nest__sink_flush(nest__sink_targets(), nest__supervises());
+    drain_report(nest__sink_targets(), nest__supervises());
+}
+
 static int drain_begin(void) {
     return 0;
 }

@@ -22,7 +22,8 @@ static struct {
     int pipe[2];
     int handover[2]; /* sockets: the supervisor's, the service process's */
     struct nest__sink_targets targets;
-    bool on; /* lines go through the pipe */
+    bool on;     /* lines go through the pipe */
+    bool serves; /* this is the service process */
 } sink = {.home = -1, .pipe = {-1, -1}, .handover = {-1, -1}};
 
 static volatile sig_atomic_t sink_usr1; /* scope: process; targets are to be opened anew */
@@ -41,6 +42,9 @@ struct nest__sink_targets *nest__sink_targets(void) {
 
 bool nest__sink_journals(void) {
     const char *where = nest__config.access_log;
+    if (sink.serves) { /* which has new targets, and not the new configuration */
+        return sink.targets.of[NEST__SINK_OF_ACCESS].kind == NEST__SINK_JOURNAL;
+    }
     return sink.on && where != NULL && strcmp(where, "journal") == 0;
 }
 
@@ -246,7 +250,8 @@ int nest__sink_serve(void) {
     sink.on = true;
     nest__log_put = nest__sink_tell;
     close(sink.handover[0]);
-    if (nest__report_own(0) != NULL) {
+    sink.serves = nest__report_own(0) == NULL;
+    if (!sink.serves) {
         close(sink.pipe[0]);
         close(sink.handover[1]);
         nest__sink_leave(&sink.targets);

@@ -24,6 +24,13 @@ void nest__sink_put(const char *record, size_t n);
 /* Whether lines about clients go to the journal, which takes NEST__SINK_FIELDS. */
 bool nest__sink_journals(void);
 
+/* -- drain.c: the same in the service process, for lines about clients that only it knows, and in
+ * the supervisor when the server ends. All between the two is written with the second, at the
+ * latest; a target that takes nothing is waited for in all of it together. */
+void nest__sink_serve_begin(void);
+void nest__sink_serve_put(const char *record, size_t n);
+void nest__sink_serve_flush(void);
+
 /* -- direct.c: lines that go to stderr at once */
 void nest__sink_direct_prepare(void); /* before workers are made */
 void nest__sink_direct(const char *line, size_t n);
