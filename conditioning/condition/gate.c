@@ -127,8 +127,19 @@ static bool tell(const struct gate *gate, const struct seccomp_notif *call,
     return memory_put_sized(call, call->data.args[1], call->data.args[2], &storage, size);
 }
 
-static void add_byte(const struct gate *gate) {
-    send(gate->end[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+/* A byte for each waiting connection. The socket has room for a few hundred: further connections
+ * have theirs when others have been accepted. */
+static void add_bytes(struct gate *gate) {
+    while (gate->bytes < gate->count && send(gate->end[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+        gate->bytes++;
+}
+
+static void take_byte(struct gate *gate) {
+    char byte;
+    bool lost = recv(gate->end[0], &byte, 1, MSG_DONTWAIT) == -1;
+    if (lost)
+        say("a gate has lost a byte");
+    gate->bytes = lost ? 0 : gate->bytes - 1;
 }
 
 /* Hands the first waiting connection to a caller. Unless the caller has it, it still waits. Its
@@ -136,16 +147,14 @@ static void add_byte(const struct gate *gate) {
  * and its next accept would fail with EAGAIN. */
 static void deliver(struct gate *gate, const struct seccomp_notif *call) {
     struct waiting *first = &gate->ready[gate->first];
-    char byte;
     if (!tell(gate, call, &first->from)) {
         trap_answer(call->id, EFAULT);
         return;
     }
-    if (recv(gate->end[0], &byte, 1, MSG_DONTWAIT) == -1)
-        say("a gate has lost a byte");
+    take_byte(gate);
     int error = trap_give(call, first->fd);
     if (error != 0) {
-        add_byte(gate);
+        add_bytes(gate);
         /* ENOENT: the call was interrupted, and nobody waits for its answer. */
         if (error != -ENOENT)
             trap_answer(call->id, -error);
@@ -155,6 +164,7 @@ static void deliver(struct gate *gate, const struct seccomp_notif *call) {
     close(first->fd);
     gate->first = (gate->first + 1) % MOST_READY;
     gate->count--;
+    add_bytes(gate);
     if (tail != NULL)
         tail_delivered(tail);
     else
@@ -174,7 +184,7 @@ void gate_put(struct gate *gate, int fd, const struct cc__address *from, struct 
     *last = (struct waiting){.fd = fd, .from = *from, .tail = tail};
     gate->count++;
     if (!by_preload)
-        add_byte(gate);
+        add_bytes(gate);
 }
 
 void gate_serve(struct gate *gate) {

@@ -45,10 +45,10 @@ def value(samples, name, place, reason=''):
 class Shown(Logged):
     """The plain server behind filters, with a state socket."""
 
-    def __init__(self, *filters):
+    def __init__(self, *filters, style='prefork', options=()):
         self.folder_of_state = tempfile.TemporaryDirectory(prefix='cc-')
         self.state = f'{self.folder_of_state.name}/state'
-        super().__init__('prefork', *filters, options=['--state', self.state])
+        super().__init__(style, *filters, options=['--state', self.state, *options])
 
     def close(self):
         """Ends it."""

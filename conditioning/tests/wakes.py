@@ -1,9 +1,11 @@
 """A gate is readable while a connection waits for the server, and not longer: servers that accept once for each event."""
 
 import os
+import signal
 from conditioned import good
 from faults import Logged
-from support import expect
+from states import Shown, metrics, value
+from support import Client, expect, until
 
 
 def nobody(server):
@@ -12,9 +14,9 @@ def nobody(server):
         return file.read().split().count('nobody')
 
 
-def accept_finds_a_client():
+def accept_finds_a_client(options=()):
     """Each event has its client, also if the server polls before the launcher goes on."""
-    with Logged('once', 'request') as server:
+    with Logged('once', 'request', options=options) as server:
         place = {min(os.sched_getaffinity(0))}
         for pid in (server.process.pid, server.server()):
             os.sched_setaffinity(pid, place)
@@ -24,4 +26,24 @@ def accept_finds_a_client():
         expect(nobody(server) == 0, f'{nobody(server)} of 20 events had no client')
 
 
-TESTS = [accept_finds_a_client]
+def message_is_a_client():
+    """So it is with the library in the server."""
+    accept_finds_a_client(['--by', 'preload'])
+
+
+def many_wait():
+    """Of more connections than a gate has room for bytes, none is forgotten."""
+    many = 600
+    with Shown('request', style='once', options=['--ready', '1024']) as server:
+        good(server.port)
+        os.kill(server.server(), signal.SIGSTOP)
+        clients = [Client(server.port).get('/') for _ in range(many)]
+        until(lambda: value(metrics(server.state)[0], 'cc_passed_total', 0) == 1 + many, 'not all were passed on')
+        os.kill(server.server(), signal.SIGCONT)
+        for client in clients:
+            expect(client.answer()[0] == 200, 'not answered')
+            client.close()
+        expect('lost a byte' not in server.said(), server.said())
+
+
+TESTS = [accept_finds_a_client, message_is_a_client, many_wait]
