@@ -49,6 +49,10 @@ static int run(const struct spec *spec, char *out, size_t room) {
     if (pid == 0) {
         dup2(ends[1], 1);
         cc__close_from(3, INT_MAX);
+        if (peek)
+            setenv("CC_PEEK", "1", 1);
+        else
+            unsetenv("CC_PEEK");
         program_run(spec->path, argv, self);
         _exit(127);
     }

@@ -33,6 +33,7 @@ def nonsense():
              (['request,speed=9'], 'there is no option speed'),
              (['request,timeout'], 'there is no option timeout'),
              (['request,head=1'], "head must be a size from 64 to 32000 bytes, such as 512, 16k or 1m, not '1'"),
+             (['request,continue=server'], 'continue=server is for cc-condition'),
              (['request', 'slowread,net8=5'], 'must not exceed'),
              (['request', 'check,methods=get'], 'names in capitals'),
              (['proxy,trust=10/8'], 'trust must be networks'),
