@@ -135,6 +135,9 @@ bool server_start(char **argv, pid_t *server, int *control);
 
 /* usage.c: the exit status. `what` is wrong; NULL: nothing, it is asked for. */
 int usage(const char *what);
+int usage_of(const char *option, const char *what, const char *value); /* value: what it has */
+int usage_unknown(const char *option);
+bool usage_has_value(const char *option); /* whether it is an option with a value */
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

@@ -9,6 +9,7 @@ STYLE: prefork  four processes that wait in accept; one that dies is replaced
        udp      it has a UDP socket only
        late     it listens after a second
        never    it does not listen
+       single   it accepts one client, and ends
        dies     it listens, and ends with status 3
        ring     it needs io_uring, and ends with status 4 without it
 
@@ -170,6 +171,9 @@ def main():
         listening.listen(64)
     if style == 'dies':
         sys.exit(3)
+    if style == 'single':
+        listening.accept()
+        sys.exit(0)
     if style in ('udp', 'never'):
         while True:
             signal.pause()

@@ -104,7 +104,10 @@ def deaths():
 
 def refusals():
     """--status needs the socket of one that runs, and starts nothing."""
-    for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status'),
+    for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status: write --status'),
+                       (['--metrics', '[::1]:9'], "'[::1]:9' is not an option, and --metrics takes no value"),
+                       (['--state'], '--state has no value'), (['--state', '--', 'true'], '--state has no value'),
+                       (['--metric'], 'there is no option --metric'), (['true'], "'true' is not an option: write the server's"),
                        (['--status', '--state', 'x', '--', 'true'], '--status starts nothing'),
                        (['--status', '--state', 'x', '--filter', 'pass'], '--status starts nothing'),
                        (['--status', '--state', 'x', '--options'], '--status starts nothing'),

@@ -128,6 +128,13 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
             out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
         };
         let Some((key, value)) = word.text.split_once('=') else {
+            if let Some(option) = options.iter().find(|option| option.name == word.text) {
+                bad(
+                    format!("the option `{}` has no value", option.name),
+                    format!("write `{}=VALUE`, with {}", option.name, option.form()),
+                );
+                continue;
+            }
             bad(
                 format!("`{}` is not an option of a filter", word.text),
                 "write `KEY=VALUE` without blanks, as in `timeout=5s`".to_string(),

@@ -101,6 +101,13 @@ fn options_are_known_and_take_their_values() {
         ],
     );
     refused(
+        "%filter request timeout slowread",
+        &[
+            "E0704 1 `timeout` the option `timeout` has no value; write `timeout=VALUE`, with a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
+            "E0704 1 `slowread` `slowread` is not an option of a filter; write `KEY=VALUE` without blanks, as in `timeout=5s`",
+        ],
+    );
+    refused(
         "%filter request timeout=soon limit=0",
         &[
             "E0704 1 `timeout=soon` `soon` is not a value of `timeout`; write a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
