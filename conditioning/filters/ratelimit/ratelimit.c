@@ -4,6 +4,7 @@
 #include "nets.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 enum { MICRO = 1000000 };
 
@@ -80,8 +81,14 @@ static void arrive(struct ccf_bundle *bundle) {
 }
 
 static const char *check(void) {
-    if (per * 1000 / rate == 0)
-        return "rate is more than one in a microsecond";
+    static char reason[160];
+    if (rate > per * 1000) {
+        snprintf(reason, sizeof reason,
+                 "rate, which is %ld, must not exceed per, which is %ld microseconds: lower rate or "
+                 "raise per",
+                 rate, per * 1000);
+        return reason;
+    }
     /* One that delays takes what it can hold; one that does not takes what is asked for. */
     if (wait_most > 0)
         ratelimit.traits |= CCF_HOLDS;

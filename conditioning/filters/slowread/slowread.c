@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "nets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -34,8 +35,13 @@ static const struct ccf_option options[] = {
     {0}};
 
 static const char *check(void) {
-    if (share[0] < share[1] || share[1] < share[2])
-        return "net16 must not exceed net8, nor net24 net16";
+    static char reason[160];
+    if (share[0] < share[1] || share[1] < share[2]) {
+        snprintf(reason, sizeof reason,
+                 "net16 must not exceed net8, nor net24 net16; net8 is %ld, net16 %ld, net24 %ld",
+                 share[0], share[1], share[2]);
+        return reason;
+    }
     return NULL;
 }
 

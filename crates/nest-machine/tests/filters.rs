@@ -127,6 +127,14 @@ fn options_are_known_and_take_their_values() {
         ],
     );
     refused(
+        "%filter ratelimit per=1ms rate=1001",
+        &[
+            "E0704 1 `rate=1001` `rate`, which is 1001, must not exceed `per`, which is 1000 microseconds; lower `rate` or raise `per`",
+        ],
+    );
+    machine(&format!("%filter ratelimit per=1ms rate=1000\n{RULE}"));
+    machine(&format!("%filter ratelimit rate=1000000\n{RULE}"));
+    refused(
         "%filter slowread mode=kill",
         &["E0704 1 `mode=kill` `kill` is not a value of `mode`; write delay or reject"],
     );
