@@ -29,7 +29,7 @@ struct plan {
     int users; /* chains that run it */
 };
 
-/* plan.c. `why` gets the reason if it is refused; messages of filters go to standard error. */
+/* plan.c. `why` gets the reason if it is refused, such as what a filter says of its options. */
 struct plan *plan_new(char *const *texts, int count, char *why, size_t room);
 struct plan *plan_read(const char *file, char *why,
                        size_t room); /* one filter a line, '#' comments */

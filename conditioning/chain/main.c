@@ -72,7 +72,7 @@ static void read_config(void) {
     }
     struct plan *plan = plan_read(config, why, sizeof why);
     if (plan == NULL)
-        say("%s%sthe filters are unchanged", why, *why != '\0' ? "; " : "");
+        say("%s; the filters are unchanged", why);
     else if (!reload(plan, REPLACED))
         say("too few descriptors or too little memory for the new filters");
 }
@@ -240,8 +240,7 @@ int main(int argc, char **argv) {
               : keep_read(line) ? plan_new(texts, keep_split(line, texts), why, sizeof why)
                                 : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {
-        if (*why != '\0')
-            say("%s", why);
+        say("%s", why);
         return WRONG_CALL;
     }
     if (judge)

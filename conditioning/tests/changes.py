@@ -77,8 +77,9 @@ def handed_over():
 def refused():
     """A filter that makes no sense is refused with the reason, and the old filters stay."""
     with Shown('request', 'pass') as server:
-        for plan, why in ((['check,slashes=refuse'], 'check needs complete requests'), (['request', 'nothing'], 'there is no filter nothing'),
-                          (['request,timeout=soon'], 'a filter has refused its options'),
+        for plan, why in ((['check,slashes=refuse'], 'check needs complete requests'),
+                          (['request', 'nothing'], 'there is no filter nothing'),
+                          (['request,timeout=soon'], 'refused: request: timeout must be a time from'),
                           (['request', 'persist'], 'persist needs a server that uses the library'),
                           (['a b'], 'filters without blanks')):
             code, text = change(server.state, *plan)
