@@ -9,10 +9,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define REFUSAL                                                                                    \
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"                  \
-    "Connection: close\r\n\r\n"
-
 enum { LEVELS = 3, DELAY = 0 };
 static struct ccf_filter slowread;
 static long of = 256, share[LEVELS] = {25, 15, 10}, mode;
@@ -67,6 +63,14 @@ static void forget(struct ccf_net *const net[LEVELS]) {
 
 static void on_end(struct ccf_watch *watch, uint32_t events);
 
+/* A client gets an answer if its request is known. Before that, it may speak any protocol. */
+static void refuse(struct ccf_bundle *bundle, const char *reason) {
+    ccf_refuse(bundle, reason,
+               bundle->complete ? "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
+                                  "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                                : NULL);
+}
+
 /* Counts a request and passes it on. */
 static void admit(struct ccf_bundle *bundle, struct ccf_net *const net[LEVELS]) {
     struct busy *busy = malloc(sizeof *busy);
@@ -83,7 +87,7 @@ static void admit(struct ccf_bundle *bundle, struct ccf_net *const net[LEVELS]) 
             close(busy->watch.fd);
     }
     free(busy);
-    ccf_refuse(bundle, "no descriptors", REFUSAL);
+    refuse(bundle, "no descriptors");
 }
 
 /* Passes a request on if its networks have room, or makes it wait for the first that has not. */
@@ -94,7 +98,7 @@ static void arrive(struct ccf_bundle *bundle) {
         return;
     }
     if (!networks(&bundle->from, net)) {
-        ccf_refuse(bundle, "no memory", REFUSAL);
+        refuse(bundle, "no memory");
         forget(net);
         return;
     }
@@ -106,7 +110,7 @@ static void arrive(struct ccf_bundle *bundle) {
     else if (mode == DELAY)
         ccf_push(&full->waiting, bundle);
     else
-        ccf_refuse(bundle, "network has its share", REFUSAL);
+        refuse(bundle, "network has its share");
     forget(net);
 }
 
