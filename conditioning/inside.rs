@@ -139,28 +139,69 @@ pub struct FilterOption {
     pub range: (i64, i64),
     /// The words of a choice.
     pub words: Vec<&'static str>,
-    /// The number that it is if it is not set, where its text says one without a unit.
+    /// The number that it is if it is not set, where its text says one.
     pub default: Option<i64>,
 }
+
+/// A number that must not exceed another one of the same filter.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The option that must not exceed the other one.
+    pub low: &'static str,
+    /// The other one.
+    pub high: &'static str,
+    /// By which its number is multiplied before.
+    pub factor: i64,
+    /// What it then counts, with a blank before it; may be empty.
+    pub unit: &'static str,
+}
+
+const SHARES: &[Limit] = &[
+    Limit {
+        low: "net16",
+        high: "net8",
+        factor: 1,
+        unit: "",
+    },
+    Limit {
+        low: "net24",
+        high: "net16",
+        factor: 1,
+        unit: "",
+    },
+];
+
+const RATE: &[Limit] = &[Limit {
+    low: "rate",
+    high: "per",
+    factor: 1000,
+    unit: " microseconds",
+}];
 
 impl FilterOption {
     /// Whether the text is a value of it.
     #[must_use]
     pub fn takes(&self, text: &str) -> bool {
         match self.kind {
-            Kind::Choice => return self.words.contains(&text),
-            Kind::Text => return !text.is_empty() && !text.contains(','),
-            Kind::Number | Kind::Time | Kind::Size => {}
+            Kind::Choice => self.words.contains(&text),
+            Kind::Text => !text.is_empty() && !text.contains(','),
+            Kind::Number | Kind::Time | Kind::Size => self.number(text).is_some(),
+        }
+    }
+
+    /// The number that the text is: of a time in milliseconds, of a size in bytes.
+    #[must_use]
+    pub fn number(&self, text: &str) -> Option<i64> {
+        if matches!(self.kind, Kind::Choice | Kind::Text) {
+            return None;
         }
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let unit = self
-            .kind
-            .units()
-            .iter()
-            .find(|(unit, _)| *unit == &text[digits..]);
-        let number = text[..digits].parse::<i64>().ok().zip(unit);
-        let value = number.and_then(|(n, (_, factor))| n.checked_mul(*factor));
-        value.is_some_and(|n| (self.range.0..=self.range.1).contains(&n))
+        let mut units = self.kind.units().iter();
+        let (_, factor) = units.find(|(unit, _)| *unit == &text[digits..])?;
+        let value = text[..digits].parse::<i64>().ok()?.checked_mul(*factor)?;
+        (self.range.0..=self.range.1)
+            .contains(&value)
+            .then_some(value)
     }
 
     /// What its value must be, for messages.
@@ -229,11 +270,12 @@ impl Program {
         self.member(" .traits = ").contains("CCF_SPLITS")
     }
 
-    /// Numbers of which none may exceed the one before it, as its function `check` says.
+    /// Numbers that must not exceed others, as its function `check` says.
     #[must_use]
-    pub fn descending(&self) -> &'static [&'static str] {
+    pub fn limits(&self) -> &'static [Limit] {
         match self.name {
-            "slowread" => &["net8", "net16", "net24"],
+            "slowread" => SHARES,
+            "ratelimit" => RATE,
             _ => &[],
         }
     }
@@ -272,14 +314,15 @@ fn option(row: &'static str) -> Option<FilterOption> {
     let range = (fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?);
     let words = fields.next()?.trim_matches('"').split('|').collect();
     let default = row.split_once("default ").map_or("", |(_, rest)| rest);
-    let default = default.split('"').next()?.parse().ok();
-    Some(FilterOption {
+    let mut option = FilterOption {
         name,
         kind,
         range,
         words,
-        default,
-    })
+        default: None,
+    };
+    option.default = option.number(default.split('"').next()?);
+    Some(option)
 }
 
 #[cfg(test)]
@@ -298,23 +341,38 @@ mod tests {
     }
 
     #[test]
-    fn descending_numbers_have_defaults() {
+    fn limits_are_what_the_c_text_says() {
         for program in PROGRAMS {
             let options = program.options();
-            let number = |name: &&str| options.iter().find(|o| o.name == *name)?.default;
-            let defaults: Vec<_> = program.descending().iter().map(number).collect();
-            assert!(defaults.iter().all(Option::is_some), "{}", program.name);
-            assert!(defaults.is_sorted_by(|a, b| a >= b), "{}", program.name);
-            // The reason that the filter gives names them all.
-            let reason = program
-                .main
-                .text
-                .lines()
-                .find(|l| l.contains(" must not exceed "));
-            for name in program.descending() {
-                assert!(reason.is_some_and(|r| r.contains(name)), "{}", program.name);
+            let number = |name: &str| options.iter().find(|o| o.name == name)?.default;
+            let text = program.main.text;
+            for limit in program.limits() {
+                let (low, high) = (number(limit.low).unwrap(), number(limit.high).unwrap());
+                assert!(low <= high * limit.factor, "{limit:?}");
+                // The filter has a reason that names both.
+                let mut reasons = text.lines().filter(|l| l.contains(" must not exceed "));
+                assert!(
+                    reasons.any(|l| l.contains(limit.low) && l.contains(limit.high)),
+                    "{limit:?}"
+                );
             }
+            assert_eq!(
+                text.contains(" must not exceed "),
+                !program.limits().is_empty(),
+                "{}",
+                program.name
+            );
         }
+    }
+
+    #[test]
+    fn defaults_have_units() {
+        let options = Program::find("ratelimit").unwrap().options();
+        let default = |name| options.iter().find(|o| o.name == name).unwrap().default;
+        assert_eq!(default("per"), Some(1000));
+        assert_eq!(default("wait"), Some(0));
+        assert_eq!(default("rate"), Some(20));
+        assert_eq!(default("limit"), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ struct plan {
     int users; /* chains that run it */
 };
 
-/* plan.c. `why` gets the reason if it is refused; messages of filters go to standard error. */
+/* plan.c. `why` gets the reason if it is refused, such as what a filter says of its options. */
 struct plan *plan_new(char *const *texts, int count, char *why, size_t room);
 struct plan *plan_read(const char *file, char *why,
                        size_t room); /* one filter a line, '#' comments */
@@ -135,6 +135,9 @@ bool server_start(char **argv, pid_t *server, int *control);
 
 /* usage.c: the exit status. `what` is wrong; NULL: nothing, it is asked for. */
 int usage(const char *what);
+int usage_of(const char *option, const char *what, const char *value); /* value: what it has */
+int usage_unknown(const char *option);
+bool usage_has_value(const char *option); /* whether it is an option with a value */
 
 /* text.c: at most `n` bytes of `text`, and less than `room` of what they become. `room` > 0. */
 void shown(char *to, size_t room, const char *text, size_t n);

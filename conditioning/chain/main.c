@@ -72,7 +72,7 @@ static void read_config(void) {
     }
     struct plan *plan = plan_read(config, why, sizeof why);
     if (plan == NULL)
-        say("%s%sthe filters are unchanged", why, *why != '\0' ? "; " : "");
+        say("%s; the filters are unchanged", why);
     else if (!reload(plan, REPLACED))
         say("too few descriptors or too little memory for the new filters");
 }
@@ -194,8 +194,10 @@ int main(int argc, char **argv) {
             at--;
             continue;
         }
-        if (value == NULL || *value == '\0')
-            return usage("an option has no value");
+        if (!usage_has_value(option))
+            return usage_unknown(option);
+        if (value == NULL || *value == '\0' || strncmp(value, "--", 2) == 0)
+            return usage_of(option, "has no value", NULL);
         if (strcmp(option, "--status") == 0)
             return state_ask(value, argv[at + 2] != NULL ? argv[at + 2] : "status");
         if (strcmp(option, "--config") == 0)
@@ -210,12 +212,10 @@ int main(int argc, char **argv) {
             restarts = strtoul(value, &end, 10);
         else if (strcmp(option, "--drain") == 0)
             drain_time = strtoul(value, &end, 10) * 1000;
-        else if (strcmp(option, "--wait") == 0)
-            wait_seconds = strtoul(value, &end, 10);
         else
-            return usage("there is no such option");
-        if (end != NULL && (*value == '\0' || *end != '\0'))
-            return usage("--drain, --restarts and --wait take a number");
+            wait_seconds = strtoul(value, &end, 10);
+        if (end != NULL && (*value < '0' || *value > '9' || *end != '\0'))
+            return usage_of(option, "takes a number", value);
         if (strcmp(option, "--wait") == 0 && (wait_seconds < 1 || wait_seconds > 86400))
             return usage("--wait takes seconds from 1 to 86400");
         serve = serve || strcmp(option, "--serve") == 0;
@@ -240,8 +240,7 @@ int main(int argc, char **argv) {
               : keep_read(line) ? plan_new(texts, keep_split(line, texts), why, sizeof why)
                                 : plan_new(argv + at, count, why, sizeof why);
     if (current == NULL) {
-        if (*why != '\0')
-            say("%s", why);
+        say("%s", why);
         return WRONG_CALL;
     }
     if (judge)

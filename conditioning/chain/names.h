@@ -44,5 +44,8 @@
 #define state_open ccc__state_open
 #define state_polls ccc__state_polls
 #define usage ccc__usage
+#define usage_has_value ccc__usage_has_value
+#define usage_of ccc__usage_of
+#define usage_unknown ccc__usage_unknown
 
 #endif

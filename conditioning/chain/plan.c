@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,8 +38,9 @@ static bool split(struct spec *spec, const char *text, char *why, size_t room) {
     return spec->path != NULL;
 }
 
-/* Runs a program and reads what it prints. Returns its status as of waitpid, or -1. */
-static int run(const struct spec *spec, char *out, size_t room) {
+/* Runs a program and reads what it prints. Its messages get into a file, unless that is -1. Returns
+ * its status as of waitpid, or -1. */
+static int run(const struct spec *spec, char *out, size_t room, int messages) {
     char *argv[40] = {spec->argv[0], (char *)"--check"};
     for (int i = 1; spec->argv[i] != NULL; i++)
         argv[i + 1] = spec->argv[i];
@@ -48,7 +50,13 @@ static int run(const struct spec *spec, char *out, size_t room) {
     pid_t self = getpid(), pid = fork();
     if (pid == 0) {
         dup2(ends[1], 1);
+        if (messages != -1)
+            dup2(messages, 2);
         cc__close_from(3, INT_MAX);
+        if (peek)
+            setenv("CC_PEEK", "1", 1);
+        else
+            unsetenv("CC_PEEK");
         program_run(spec->path, argv, self);
         _exit(127);
     }
@@ -73,19 +81,42 @@ static enum ccf_stage stage_of(const char *word) {
                                             : CCF_ANY;
 }
 
+/* Takes the reason of a refusal out of a filter's messages: its first line. Others, and all if
+ * `why` is NULL, are written to standard error. Closes the file. */
+static void read_messages(int messages, char *why, size_t room) {
+    char text[4096] = "";
+    ssize_t got = messages != -1 ? pread(messages, text, sizeof text, 0) : 0;
+    size_t have = got > 0 ? (size_t)got : 0, line = 0;
+    if (why != NULL) {
+        while (line < have && text[line] != '\n')
+            line++;
+        snprintf(why, room, "%.*s", (int)line, text);
+        line += line < have;
+    }
+    fwrite(text + line, 1, have - line, stderr);
+    if (messages != -1)
+        close(messages);
+}
+
 /* Asks a filter what it is. */
 static bool ask(struct spec *spec, char *why, size_t room) {
     char out[200], needs[16], gives[16];
-    int status = run(spec, out, sizeof out);
+    int messages = memfd_create("messages", MFD_CLOEXEC);
+    int status = run(spec, out, sizeof out, messages);
+    bool refused = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == WRONG_CALL;
     const char *missing = program_check(spec->path);
+    read_messages(messages, refused ? why : NULL, room);
     if (missing != NULL) {
         snprintf(why, room, "there is no filter %s: %s: %s", spec->argv[0], spec->path, missing);
         return false;
     }
+    if (refused) {
+        if (*why == '\0')
+            snprintf(why, room, "%s has refused its options", spec->argv[0]);
+        return false;
+    }
     if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        *why = '\0'; /* the filter has given the reason */
-        if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status) != WRONG_CALL)
-            snprintf(why, room, "cannot start %s", spec->path);
+        snprintf(why, room, "cannot start %s", spec->path);
         return false;
     }
     if (sscanf(out, "%15s %15s %u", needs, gives, &spec->traits) != 3) {

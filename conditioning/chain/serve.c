@@ -81,7 +81,7 @@ static int change(const char *bytes, size_t size) {
     memcpy(line, bytes, size);
     line[size] = '\0';
     struct plan *plan = plan_new(texts, keep_split(line, texts), why, sizeof why);
-    if (plan == NULL && *why != '\0')
+    if (plan == NULL)
         say("%s", why);
     return plan == NULL ? EINVAL : reload(plan, KEEPS) ? 0 : EMFILE;
 }

@@ -8,6 +8,14 @@
 
 uint64_t show_began;
 
+static uint64_t accepted(const struct stage *s) {
+    return __atomic_load_n(&s->counters->accepted, __ATOMIC_ACQUIRE);
+}
+/* It is read before `accepted`, which then is no smaller. */
+static uint64_t passed(const struct stage *s) {
+    return __atomic_load_n(&s->counters->passed, __ATOMIC_ACQUIRE);
+}
+
 void show_table(FILE *out) {
     uint64_t now = now_ms();
     fprintf(out, "chain %d, for %.1fs, restarted %lu times\n", (int)getpid(),
@@ -20,12 +28,13 @@ void show_table(FILE *out) {
             for (int i = 0; i < c->plan->count; i++) {
                 const struct stage *s = &c->stage[i];
                 const struct ccf__counters *n = s->counters;
+                uint64_t went = passed(s), came = accepted(s);
                 uint64_t refused = 0, oldest = n->oldest;
                 for (uint64_t r = 0; r < n->reasons && r < CCF__REASONS; r++)
                     refused += n->refused[r].count;
                 fprintf(out, "%-12s %8d %10llu %10llu %10llu %8llu %7.1fs %6llu\n",
-                        s->spec->argv[0], (int)s->pid, (unsigned long long)n->accepted,
-                        (unsigned long long)n->passed, (unsigned long long)refused,
+                        s->spec->argv[0], (int)s->pid, (unsigned long long)came,
+                        (unsigned long long)went, (unsigned long long)refused,
                         (unsigned long long)n->held,
                         oldest != 0 && oldest < now ? (double)(now - oldest) / 1000 : 0.0,
                         (unsigned long long)n->deaths);
@@ -45,12 +54,6 @@ struct metric {
     uint64_t (*value)(const struct stage *stage);
 };
 
-static uint64_t accepted(const struct stage *s) {
-    return s->counters->accepted;
-}
-static uint64_t passed(const struct stage *s) {
-    return s->counters->passed;
-}
 static uint64_t held(const struct stage *s) {
     return s->counters->held;
 }
@@ -59,8 +62,8 @@ static uint64_t deaths(const struct stage *s) {
 }
 
 static const struct metric metrics_list[] = {
-    {"cc_accepted", "counter", "Connections and requests that arrived at a filter.", accepted},
     {"cc_passed", "counter", "Connections and requests that a filter passed on.", passed},
+    {"cc_accepted", "counter", "Connections and requests that arrived at a filter.", accepted},
     {"cc_deaths", "counter", "How often a filter died and was started again.", deaths},
     {"cc_held", "gauge", "Connections that a filter holds.", held},
 };

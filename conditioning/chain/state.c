@@ -29,7 +29,7 @@ static void change(FILE *out, char *texts) {
     struct plan *plan = plan_new(text, count, why, sizeof why);
     shown(reason, sizeof reason, why, sizeof why);
     if (plan == NULL)
-        fprintf(out, "refused: %s\n", *why != '\0' ? reason : "a filter has refused its options");
+        fprintf(out, "refused: %s\n", reason);
     else if (!reload(plan, REPLACED))
         fprintf(out, "refused: too few descriptors or too little memory\n");
     else

@@ -1,6 +1,10 @@
 /* Gates. A gate is one end of a socket pair that the server has in the place of its listening
  * socket. It is readable while a connection waits, so poll, select and epoll of the server work as
  * before: for each waiting connection, one byte is in the gate, or with --by preload a message.
+ *
+ * One connection may wake several processes that wait for the same gate, and those that come too
+ * late get EAGAIN. Linux does the same with a listening socket, unless they use EPOLLEXCLUSIVE,
+ * which works with a gate, too.
  * Must not know: how the kernel holds calls, where connections come from. */
 #define _GNU_SOURCE
 #include "gate.h"
@@ -123,27 +127,44 @@ static bool tell(const struct gate *gate, const struct seccomp_notif *call,
     return memory_put_sized(call, call->data.args[1], call->data.args[2], &storage, size);
 }
 
-/* Hands the first waiting connection to a caller. Unless the caller has it, it still waits. */
+/* A byte for each waiting connection. The socket has room for a few hundred: further connections
+ * have theirs when others have been accepted. */
+static void add_bytes(struct gate *gate) {
+    while (gate->bytes < gate->count && send(gate->end[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+        gate->bytes++;
+}
+
+static void take_byte(struct gate *gate) {
+    char byte;
+    bool lost = recv(gate->end[0], &byte, 1, MSG_DONTWAIT) == -1;
+    if (lost)
+        say("a gate has lost a byte");
+    gate->bytes = lost ? 0 : gate->bytes - 1;
+}
+
+/* Hands the first waiting connection to a caller. Unless the caller has it, it still waits. Its
+ * byte is taken before the call returns: a server that polls at once would find the gate readable,
+ * and its next accept would fail with EAGAIN. */
 static void deliver(struct gate *gate, const struct seccomp_notif *call) {
     struct waiting *first = &gate->ready[gate->first];
     if (!tell(gate, call, &first->from)) {
         trap_answer(call->id, EFAULT);
         return;
     }
+    take_byte(gate);
     int error = trap_give(call, first->fd);
     if (error != 0) {
+        add_bytes(gate);
         /* ENOENT: the call was interrupted, and nobody waits for its answer. */
         if (error != -ENOENT)
             trap_answer(call->id, -error);
         return;
     }
-    char byte;
     struct tail *tail = first->tail;
     close(first->fd);
     gate->first = (gate->first + 1) % MOST_READY;
     gate->count--;
-    if (recv(gate->end[0], &byte, 1, MSG_DONTWAIT) == -1)
-        say("a gate has lost a byte");
+    add_bytes(gate);
     if (tail != NULL)
         tail_delivered(tail);
     else
@@ -163,7 +184,7 @@ void gate_put(struct gate *gate, int fd, const struct cc__address *from, struct 
     *last = (struct waiting){.fd = fd, .from = *from, .tail = tail};
     gate->count++;
     if (!by_preload)
-        send(gate->end[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        add_bytes(gate);
 }
 
 void gate_serve(struct gate *gate) {

@@ -19,8 +19,9 @@ struct gate {
     int end[2]; /* [0]: a copy of the server's end */
     struct waiting ready[MOST_READY];
     size_t first, count;
-    size_t sent; /* of these, the first ones, are messages in the gate */
-    int unit;    /* bytes that one of them takes there; 0: not known */
+    size_t sent;  /* of these, the first ones, are messages in the gate */
+    int unit;     /* bytes that one of them takes there; 0: not known */
+    size_t bytes; /* without --by preload: in the gate, at most `count` */
     struct caller *callers;
     struct gate *next;
 };

@@ -63,6 +63,22 @@ static int usage(const char *what) {
     return what != NULL ? WRONG_CALL : 0;
 }
 
+/* An option is wrong. */
+static int usage_of(const char *option, const char *what) {
+    char text[512];
+    snprintf(text, sizeof text, "%s %s", option, what);
+    return usage(text);
+}
+
+/* A word that is no option. `before`: the one before it. */
+static int stray(const char *word, const char *before) {
+    char text[512];
+    bool flag = strncmp(before, "--", 2) == 0;
+    snprintf(text, sizeof text, "'%s' is not an option%s%s%s: write the server's command after --",
+             word, flag ? ", and " : "", flag ? before : "", flag ? " takes no value" : "");
+    return usage(text);
+}
+
 static int catch_signals(void) {
     sigset_t set;
     sigemptyset(&set);
@@ -94,6 +110,14 @@ static bool flag(const char *option) {
     return false;
 }
 
+static bool has_value(const char *option) {
+    static const char *const all[] = {"--filter", "--state", "--by", "--ready", "--wait"};
+    size_t i = 0;
+    while (i < sizeof all / sizeof all[0] && strcmp(all[i], option) != 0)
+        i++;
+    return i < sizeof all / sizeof all[0];
+}
+
 /* Reads an option with a value. Returns what is wrong, or NULL. */
 static const char *option_of(const char *option, char *value) {
     if (strcmp(option, "--filter") == 0) {
@@ -109,11 +133,10 @@ static const char *option_of(const char *option, char *value) {
     } else if (strcmp(option, "--ready") == 0) {
         ready_given = others_given = true;
         return number(value, 1, 1024, &tail_ready) ? NULL : "--ready takes a number from 1 to 1024";
-    } else if (strcmp(option, "--wait") == 0) {
-        others_given = true;
-        return number(value, 1, 86400, &wait_seconds) ? NULL : "--wait takes a number of seconds";
     } else {
-        return "there is no such option";
+        others_given = true;
+        return number(value, 1, 86400, &wait_seconds) ? NULL
+                                                      : "--wait takes seconds from 1 to 86400";
     }
     return NULL;
 }
@@ -121,7 +144,8 @@ static const char *option_of(const char *option, char *value) {
 /* Returns a message if options contradict each other, or NULL. */
 static const char *contradiction(bool has_server) {
     if (metrics && !asking)
-        return "--metrics needs --status";
+        return "--metrics needs --status: write --status --state SOCKET --metrics, as the running "
+               "one has its SOCKET";
     if (asking)
         return checking || changing || has_server || filter_count > 0 || options || others_given
                    ? "--status starts nothing: give only "
@@ -195,11 +219,13 @@ int main(int argc, char **argv) {
         if (strcmp(argv[at], "--help") == 0)
             return usage(NULL);
         if (strncmp(argv[at], "--", 2) != 0)
-            return usage("write the server's command after --");
+            return stray(argv[at], argv[at - 1]);
         if (flag(argv[at]))
             continue;
-        if (at + 1 == argc || *argv[at + 1] == '\0')
-            return usage("an option has no value");
+        if (!has_value(argv[at]))
+            return usage_of("there is no option", argv[at]);
+        if (at + 1 == argc || *argv[at + 1] == '\0' || strncmp(argv[at + 1], "--", 2) == 0)
+            return usage_of(argv[at], "has no value");
         const char *wrong = option_of(argv[at], argv[at + 1]);
         if (wrong != NULL)
             return usage(wrong);

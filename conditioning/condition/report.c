@@ -32,13 +32,19 @@ static void print_socket(const struct seen *of) {
         printf("    no call returned a client\n");
 }
 
-/* Says why it does not work. */
-static void print_reason(const char *name, const struct seen *refused, bool datagrams) {
+/* Says why it does not work. `served`: each socket has had a client, and this is one of them. */
+static void print_reason(const char *name, const struct seen *refused, const struct seen *served,
+                         bool datagrams) {
     char end[END_TEXT] = "";
+    bool good = WIFEXITED(server_status) && WEXITSTATUS(server_status) == 0;
     if (trial_ended)
         end_text(end);
     if (trial_background)
         say("%s goes to the background: run it in the foreground", name);
+    else if (trial_ended && served != NULL && (good || seen_asked == -1 || options))
+        say("%s cannot run behind filters: it %s after it had accepted the client of this check at "
+            "%s, which sends nothing; it must go on accepting clients%s",
+            name, end, served->address, good ? ": let it serve them in a loop" : "");
     else if (trial_ended && seen_asked != -1 && !options)
         say("%s cannot run behind filters: it %s after it had called %s; try --options", name, end,
             call_name(seen_asked));
@@ -54,7 +60,7 @@ static void print_reason(const char *name, const struct seen *refused, bool data
 }
 
 int check_report(const char *name) {
-    const struct seen *refused = NULL;
+    const struct seen *refused = NULL, *served = NULL;
     bool listens = false, datagrams = false, asks = false;
     for (size_t i = 0; i < seen_count; i++) {
         const struct seen *of = &seen[i];
@@ -63,6 +69,8 @@ int check_report(const char *name) {
         datagrams = datagrams || of->type == SOCK_DGRAM;
         if (of->gate != NULL && of->accepted == NULL)
             refused = of;
+        if (of->accepted != NULL)
+            served = of;
     }
     asks = seen_asked != -1 && !options;
     if (*seen_ring != '\0')
@@ -74,7 +82,7 @@ int check_report(const char *name) {
         return WEXITSTATUS(server_status); /* a message says why */
     if (!listens || refused != NULL || trial_ended) {
         fflush(stdout);
-        print_reason(name, refused, datagrams);
+        print_reason(name, refused, refused == NULL ? served : NULL, datagrams);
         return UNAVAILABLE;
     }
     if (asks)

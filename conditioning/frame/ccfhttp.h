@@ -28,6 +28,9 @@ struct ccf_http {
  * set if its end cannot be known with certainty. */
 int ccf_http_head(const char *bytes, size_t n, struct ccf_http *http);
 
+/* Copies a head of `size` bytes without headers that ask for 100 Continue. Returns the length. */
+size_t ccf_http_told(const char *head, size_t size, char *to);
+
 /* Limits of the framer: of a head, of a body. */
 extern long ccf_http_most_head, ccf_http_most_body;
 extern const struct ccf_framer ccf_http_framer;

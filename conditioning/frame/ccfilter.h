@@ -40,6 +40,7 @@ struct ccf_bundle {
     int lease[CCF_MAX_LEASES];
     uint8_t leases;
     bool held;
+    bool counted; /* as passed */
 };
 
 /* What an option's text may be and where its value goes. */

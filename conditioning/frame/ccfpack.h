@@ -38,6 +38,9 @@ struct ccf_framer {
     /* The client sends no more. Returns whether its request is complete by that, with `fed` as
      * after CCF_WHOLE. May be NULL: it never is. */
     bool (*end)(struct ccf_frame *frame);
+    /* `go_on` was sent: writes the request's first `*old` bytes without what asks for it to `to`,
+     * which has room for `n`. Returns how many these are. May be NULL. */
+    size_t (*told)(const char *bytes, size_t n, char *to, size_t *old);
 };
 
 /* One for a filter. */
@@ -46,6 +49,8 @@ struct ccf_packing {
     long timeout; /* ms for a whole request */
     long idle;    /* ms until its first byte; 0: it counts as part of `timeout` */
     long memory;  /* bytes of incomplete long requests, of all clients together */
+    long passes;  /* if the server reads the socket: whether a request whose client waits to be told
+                     to send the body is complete without it, and the server tells the client */
     void (*done)(struct ccf_bundle *bundle); /* it has its request and is the caller's again */
 };
 

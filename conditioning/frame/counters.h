@@ -10,8 +10,8 @@
 enum { CCF__REASONS = 24, CCF__REASON_NAME = 24 };
 
 struct ccf__counters {
-    uint64_t accepted; /* connections and requests that arrived */
-    uint64_t passed;   /* handed to the next process */
+    uint64_t accepted; /* connections and requests that arrived; also those that came back */
+    uint64_t passed;   /* of these, handed on; to be read first, so that it is not more */
     uint64_t held;     /* now */
     uint64_t oldest;   /* when the oldest of these was accepted, CLOCK_MONOTONIC ms; 0: none */
     uint64_t deaths;   /* counted by the chain */

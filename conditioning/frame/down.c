@@ -154,6 +154,7 @@ static void on_hop(struct ccf_watch *watch, uint32_t events) {
         /* A bundle that the filter which this one replaces had passed but not yet sent. */
         struct ccf_bundle *bundle = ccf__from(&message);
         if (bundle != NULL) {
+            ccf__count->accepted++;
             ccf__hold(bundle);
             ccf_pass(bundle);
         } else {
@@ -166,12 +167,19 @@ static void on_hop(struct ccf_watch *watch, uint32_t events) {
     }
 }
 
+/* Counts a bundle that was sent. It may have been sent before, to a process that has died. */
+static void count(struct ccf_bundle *bundle) {
+    if (!bundle->counted)
+        __atomic_fetch_add(&ccf__count->passed, 1, __ATOMIC_RELEASE);
+    bundle->counted = true;
+}
+
 /* Sends a bundle over a link. Returns false if no other can be sent now. */
 static bool send_to(struct link *link, struct ccf_bundle *bundle) {
     int error = ccf__send(link->watch.fd, bundle);
     if (error == 0) {
         ccf__release(bundle);
-        ccf__count->passed++;
+        count(bundle);
         if (link->twin != NULL) {
             ccf__free(bundle);
         } else {
@@ -210,7 +218,7 @@ static void on_elsewhere(struct ccf_watch *watch, uint32_t events) {
 static bool send_elsewhere(struct ccf_bundle *bundle) {
     int error = ccf__send(elsewhere.fd, bundle);
     if (error == 0) {
-        ccf__count->passed++;
+        count(bundle);
         ccf__free(bundle);
         return true;
     }

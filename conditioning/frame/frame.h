@@ -57,7 +57,7 @@ bool ccf__down_idle(void);           /* nothing is left here */
 
 /* ready.c: what can be sent. ccf_pass appends to it. */
 void ccf__again(struct ccf_bundle *bundle); /* its process did not take it: it is next */
-void ccf__all_again(struct ccf_list *list); /* the same with a list, which is empty then */
+void ccf__all_again(struct ccf_list *list); /* the same with all of a list, which were sent */
 void ccf__died(struct ccf__twin *twin);     /* its receiver; what that has left can be sent */
 struct ccf_bundle *ccf__next(void);         /* takes the next one out; NULL: there is none now */
 size_t ccf__down_ready(void);               /* passed by the filter and not yet sent */

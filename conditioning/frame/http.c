@@ -113,7 +113,8 @@ static int header(const char *p, size_t n, struct ccf_http *http) {
             http->keep = true;
     }
     http->upgrade |= is(p, name, "upgrade");
-    http->expects |= is(p, name, "expect") && is(value, size, "100-continue");
+    /* A client of HTTP/1.0 cannot be told. */
+    http->expects |= http->minor == 1 && is(p, name, "expect") && is(value, size, "100-continue");
     return 0;
 }
 
@@ -151,4 +152,25 @@ int ccf_http_head(const char *bytes, size_t n, struct ccf_http *http) {
     if (http->chunked && (http->length >= 0 || http->minor == 0))
         return bad(http, "length and chunks");
     return 1;
+}
+
+/* Whether a line with its end is a header that asks for 100 Continue. */
+static bool asks(const char *p, size_t n) {
+    struct ccf_http one = {.length = -1, .minor = 1};
+    while (n > 0 && (p[n - 1] == '\n' || p[n - 1] == '\r'))
+        n--;
+    return header(p, n, &one) == 0 && one.expects;
+}
+
+size_t ccf_http_told(const char *head, size_t size, char *to) {
+    size_t length = 0;
+    for (size_t line = 0, next; line < size; line = next) {
+        const char *newline = memchr(head + line, '\n', size - line);
+        next = newline != NULL ? (size_t)(newline - head) + 1 : size;
+        if (asks(head + line, next - line))
+            continue;
+        memcpy(to + length, head + line, next - line);
+        length += next - line;
+    }
+    return length;
 }

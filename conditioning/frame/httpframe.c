@@ -137,10 +137,17 @@ static enum ccf_need feed(struct ccf_frame *frame, const char *bytes, size_t n) 
     return CCF_MORE;
 }
 
+static size_t told(const char *bytes, size_t n, char *to, size_t *old) {
+    struct ccf_http http;
+    *old = ccf_http_head(bytes, n, &http) == 1 ? http.size : 0;
+    return ccf_http_told(bytes, *old, to);
+}
+
 const struct ccf_framer ccf_http_framer = {
     .name = "http",
     .go_on = "HTTP/1.1 100 Continue\r\n\r\n",
     .overdue = CCF_HTTP_ANSWER("408 Request Timeout"),
     .crowded = CCF_HTTP_ANSWER("503 Service Unavailable"),
     .feed = feed,
+    .told = told,
 };

@@ -45,7 +45,9 @@ static const char *form(const struct ccf_option *option) {
     static char text[120];
     switch (option->kind) {
     case CCF_TIME:
-        return "a time such as 500ms, 5s or 2m";
+        snprintf(text, sizeof text, "a time from %ld to %ld ms, such as 500ms, 5s or 2m",
+                 option->least, option->most);
+        return text;
     case CCF_SIZE:
         snprintf(text, sizeof text, "a size from %ld to %ld bytes, such as 512, 16k or 1m",
                  option->least, option->most);
@@ -88,9 +90,14 @@ static bool set(const struct ccf_filter *filter, const char *text) {
     while (option != NULL && option->name != NULL &&
            (strlen(option->name) != length || strncmp(option->name, text, length) != 0))
         option++;
-    if (option == NULL || option->name == NULL || text[length] != '=') {
+    if (option == NULL || option->name == NULL) {
         fprintf(stderr, "%s: there is no option %.*s; see %s --help\n", filter->name, (int)length,
                 text, filter->name);
+        return false;
+    }
+    if (text[length] != '=') {
+        fprintf(stderr, "%s: the option %s has no value: write %s=VALUE, which must be %s\n",
+                filter->name, option->name, option->name, form(option));
         return false;
     }
     const char *value = text + length + 1;

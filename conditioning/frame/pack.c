@@ -8,6 +8,8 @@
  *
  * If the server reads from the socket itself, nothing is taken out. A request longer than the
  * socket can hold then counts as complete when its head and as much of its body as fits are there.
+ * A client that waits to be told to send the body is told here, and may be told by the server
+ * again, which HTTP allows (RFC 9110, 15.2): what asks for it cannot be taken out of the socket.
  */
 #define _GNU_SOURCE
 #include "ccfpack.h"
@@ -71,6 +73,18 @@ static bool spill(struct ccf_bundle *bundle, struct ccf_pack *pack) {
     return true;
 }
 
+/* The client has been told to send the body: the server is not to tell it again. */
+static bool forget_question(struct ccf_bundle *bundle) {
+    size_t length, old = 0, n = 0;
+    const char *head = ccf_head(bundle, &length);
+    char *changed = head != NULL ? malloc(length) : NULL;
+    if (changed != NULL)
+        n = packing->framer->told(head, length, changed, &old);
+    bool good = changed != NULL && ccf_replace(bundle, old, changed, n);
+    free(changed);
+    return good;
+}
+
 /* fresh: the request is in `look`, as it was just looked at. */
 static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack, bool fresh) {
     uint32_t length = pack->spilled + (uint32_t)pack->frame.fed;
@@ -93,7 +107,10 @@ static void whole(struct ccf_bundle *bundle, struct ccf_pack *pack, bool fresh) 
     leave(pack);
     ccf_package(bundle, bytes, pack->memfd, length);
     pack->memfd = -1;
-    packing->done(bundle);
+    if (pack->told && !peeks && packing->framer->told != NULL && !forget_question(bundle))
+        ccf_refuse(bundle, "no memory", packing->framer->crowded);
+    else
+        packing->done(bundle);
 }
 
 static void set_timer(struct ccf_pack *pack, long wait) {
@@ -138,6 +155,10 @@ static bool check(struct ccf_bundle *bundle) {
         }
         if (need == CCF_BAD) {
             ccf_pack_end(bundle, pack->frame.reason, pack->frame.answer);
+            return false;
+        }
+        if (pack->frame.expects && peeks && packing->passes) {
+            whole(bundle, pack, true);
             return false;
         }
         if (pack->frame.expects && !pack->told && packing->framer->go_on != NULL) {

@@ -22,6 +22,7 @@ void ccf__again(struct ccf_bundle *bundle) {
 void ccf__all_again(struct ccf_list *list) {
     while (list->last != NULL) {
         struct ccf_bundle *bundle = list->last;
+        bundle->counted = true; /* also if it comes from the socket of a process that has died */
         ccf_take(list, bundle);
         ccf__again(bundle);
     }

@@ -1,5 +1,6 @@
 /* Requests of a connection, one after the other. ccfrepeat.h has the interface. */
 #include "ccfrepeat.h"
+#include "frame.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ static void on_lease(struct ccf_watch *watch, uint32_t events) {
         return;
     }
     bundle->born = ccf_now();
+    ccf__count->accepted++;
     ccf_pack(bundle);
     if (stopping)
         ccf_pack_end_idle(); /* a request that has begun may be completed */

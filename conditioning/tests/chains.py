@@ -29,11 +29,14 @@ def nonsense():
              (['request', 'persist', 'persist'], 'has nothing to split'),
              (['request', 'proxy,mode=out', 'pass'], 'must be the last filter'),
              (['request'] + ['slowread'] * 5, 'more than 4 filters'),
-             (['request,timeout=soon'], "timeout must be a time such as 500ms, 5s or 2m, not 'soon'"),
+             (['request,timeout=soon'], "timeout must be a time from 1 to 86400000 ms, such as 500ms, 5s or 2m, not 'soon'"),
              (['request,speed=9'], 'there is no option speed'),
-             (['request,timeout'], 'there is no option timeout'),
+             (['request,timeout'], 'request: the option timeout has no value: write timeout=VALUE, which must be a time from 1'),
+             (['request,5s'], 'request: there is no option 5s; see request --help'),
              (['request,head=1'], "head must be a size from 64 to 32000 bytes, such as 512, 16k or 1m, not '1'"),
-             (['request', 'slowread,net8=5'], 'must not exceed'),
+             (['request,continue=server'], 'continue=server is for cc-condition'),
+             (['request', 'slowread,net8=5'], 'net16 must not exceed net8, nor net24 net16; net8 is 5, net16 15, net24 10'),
+             (['ratelimit,rate=1001,per=1ms'], 'rate, which is 1001, must not exceed per, which is 1000 microseconds: lower'),
              (['request', 'check,methods=get'], 'names in capitals'),
              (['proxy,trust=10/8'], 'trust must be networks'),
              (['nothing'], 'there is no filter nothing'), (['/bin/true'], 'is not a filter'),
@@ -48,8 +51,16 @@ def nonsense():
             expect(status == 100 and 'cc-chain' in said, f'{name}: {status} {said}')
             status, said = call(os.path.join(LIBEXEC, name), '--help')
             expect(status == 0 and said.startswith(name + ':'), f'{name}: {said}')
-    for words in (['request'], ['request', '--'], ['--state', '', 'request', '--', 'true'], ['--drain', 'x', 'request', '--', 'true'], ['--what']):
-        expect(call(CHAIN, *words)[0] == 100, f'{words}')
+    run = ['request', '--', 'true']
+    for words, want in ((['request'], 'there is no server'), (['request', '--'], 'there is no server'),
+                        (['--state', '', *run], '--state has no value'), (['--state', '--', 'true'], '--state has no value'),
+                        (['--drain', 'x', *run], "--drain takes a number, not 'x'"),
+                        (['--drain', '-1', *run], "--drain takes a number, not '-1'"), (['--drain'], '--drain has no value'),
+                        (['--what'], 'there is no option --what'), (['--what', 'x', *run], 'there is no option --what'),
+                        (['--metrics'], 'there is no option --metrics: write --status SOCKET metrics'),
+                        (['--filter', *run], 'there is no option --filter: write filters without it')):
+        status, said = call(CHAIN, *words)
+        expect(status == 100 and said.startswith(f'cc-chain: {want}'), f'{words}: {status} {said}')
 
 
 def statuses():

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from conditioned import CONDITION, good
 from faults import Storm, judge
-from states import Shown, status
+from states import Shown, metrics, status, value
 from support import WAIT, Client, environment, expect, until
 
 
@@ -56,11 +56,30 @@ def held_stays():
             expect(long.answer()[0] == 431, 'the new limit')
 
 
+def handed_over():
+    """What the old filters have passed on, and the server has not asked for, counts as accepted by the new ones."""
+    many = 6
+    with Shown('request', style='once', options=['--ready', '1']) as server:
+        good(server.port)
+        os.kill(server.server(), signal.SIGSTOP)
+        clients = [Client(server.port).get('/') for _ in range(many)]
+        until(lambda: value(metrics(server.state)[0], 'cc_held', 0) == many - 1, 'the server has asked for more than one')
+        expect(change(server.state, 'request,timeout=9s') == (0, 'changed\n'), 'the change')
+        os.kill(server.server(), signal.SIGCONT)
+        for client in clients:
+            expect(client.answer()[0] == 200, 'not answered')
+            client.close()
+        samples = metrics(server.state)[0]
+        passed, accepted = (value(samples, f'cc_{name}_total', 0) for name in ('passed', 'accepted'))
+        expect(passed == accepted == many - 1, f'{passed} of {accepted}')
+
+
 def refused():
     """A filter that makes no sense is refused with the reason, and the old filters stay."""
     with Shown('request', 'pass') as server:
-        for plan, why in ((['check,slashes=refuse'], 'check needs complete requests'), (['request', 'nothing'], 'there is no filter nothing'),
-                          (['request,timeout=soon'], 'a filter has refused its options'),
+        for plan, why in ((['check,slashes=refuse'], 'check needs complete requests'),
+                          (['request', 'nothing'], 'there is no filter nothing'),
+                          (['request,timeout=soon'], 'refused: request: timeout must be a time from'),
                           (['request', 'persist'], 'persist needs a server that uses the library'),
                           (['a b'], 'filters without blanks')):
             code, text = change(server.state, *plan)
@@ -91,4 +110,4 @@ def survives():
             expect(runs(server) == [text.split(',')[0] for text in plan], f'{plan}: {runs(server)}')
 
 
-TESTS = [under_load, held_stays, refused, survives]
+TESTS = [under_load, held_stays, handed_over, refused, survives]

@@ -29,11 +29,12 @@ import serving      # noqa: E402
 import states       # noqa: E402
 import stores       # noqa: E402
 import trials       # noqa: E402
+import wakes        # noqa: E402
 
 LONGEST = 900   # seconds for a test; one that takes more hangs, and the stacks of all threads are shown
 
 PARTS = [building, serving, filters, chains, kills, ports, conditioned, generated, trials, faults, refusals, preloaded, states,
-         changes, stores]
+         changes, stores, wakes]
 
 
 def main():

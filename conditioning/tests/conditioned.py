@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -188,6 +189,30 @@ def nginx_reads_bodies():
     return ''
 
 
+def nginx_continues():
+    """A client may be told twice to send its body, by the filter and by nginx; with continue=server nginx tells it once."""
+    if missing('nginx'):
+        return missing('nginx')
+
+    def reads(place, port):
+        words = nginx(place, port)
+        with open(words[2], encoding='ascii') as file:
+            text = file.read()
+        with open(words[2], 'w', encoding='ascii') as file:
+            file.write(text.replace('root ', 'location /read { return 200 "read"; }\nroot '))
+        return words
+    for option, most in (('', 2), (',continue=server', 1)):
+        with Conditioned('nginx', reads, f'request{option}') as server, Client(server.port) as client:
+            client.send('POST /read HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
+            until(lambda client=client: b'\r\n\r\n' in client.have or not client.more(), 'nobody tells the client')
+            client.send('body')
+            client.get('/index.html', 'Connection: close\r\n').ended()
+            answers = re.findall(rb'HTTP/1.1 (\d+)', client.have)
+            expect(answers[-2:] == [b'200', b'200'] and 1 <= answers.count(b'100') <= most and
+                   len(answers) == 2 + answers.count(b'100'), f'{option}: {client.have}')
+    return ''
+
+
 def launcher_dies():
     """When the launcher is killed, the server and the filters end."""
     if missing('nginx'):
@@ -299,5 +324,5 @@ def refuses():
     return ''
 
 
-TESTS = [nginx_serves, nginx_reads_bodies, launcher_dies, apache_prefork,
+TESTS = [nginx_serves, nginx_reads_bodies, nginx_continues, launcher_dies, apache_prefork,
          apache_worker, apache_event, idle_attackers, python, lighttpd, refuses]

@@ -146,6 +146,20 @@ def slowread_limits():
             until(lambda: not chain.metrics()['held', 'slowread'], 'something is still held')
 
 
+def slowread_before_request():
+    """slowread: before request, where a client may speak any protocol, one that is refused gets no answer."""
+    with Chain(['slowread,of=20,mode=reject', 'request']) as chain:
+        until(lambda: not chain.metrics()['held', 'request'], 'a client that has left is still held')
+        have = [chain.client('127.3.3.3') for _ in range(2)]
+        until(lambda: chain.metrics()['held', 'request'] == 2, 'not all are held')
+        with chain.client('127.3.3.3') as more:
+            more.ended()
+            expect(more.have == b'', f'{more.have}')
+        for client in have:
+            expect(client.get('/').answer()[0] == 200, 'one that has its share')
+            client.close()
+
+
 def slowread_dead_server():
     """slowread: the share of a process that died is free again."""
     with Chain(['request', 'slowread,of=10'], 'prefork') as chain:
@@ -227,5 +241,5 @@ def proxy_writes():
 
 
 TESTS = [request_refuses, request_sheds, request_holds_many, persist_ends_idle, priority_chooses, priority_sheds,
-         slowread_limits, slowread_dead_server, check_refuses, ratelimit_limits, proxy_reads,
+         slowread_limits, slowread_before_request, slowread_dead_server, check_refuses, ratelimit_limits, proxy_reads,
          proxy_writes]

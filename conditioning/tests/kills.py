@@ -77,6 +77,7 @@ def storm(filters, victims, each=3):
                 thread.join()
         expect(not problems, f'{problems[:3]} (seed {SEED})')
         until(lambda: once(chain.port)[0] == 200, 'it does not serve any more')
+        chain.balanced()
         seen = collections.Counter(t for t in chain.requests() if '-' in t)
         twice = [t for t, n in seen.items() if n > 1]
         expect(not twice, f'delivered twice: {twice[:9]} (seed {SEED})')
@@ -116,6 +117,7 @@ def undelivered_again():
             os.kill(pid, signal.SIGKILL)
         expect([c.answer()[0] for c in clients] == [200] * len(clients), 'lost')
         expect(len(chain.requests()) == 1 + len(workers), f'twice: {chain.requests()}')
+        chain.balanced()
 
 
 def unread_again():
@@ -135,6 +137,7 @@ def unread_again():
             os.kill(victim, signal.SIGKILL)
             expect([c.answer()[0] for c in clients] == [200] * 8, 'lost')
         expect(len(set(chain.requests())) == len(chain.requests()) == 1 + 3 * 9, f'{chain.requests()}')
+        chain.balanced()
         until(lambda: descriptors(request) <= before, f'{descriptors(request)} descriptors, not {before}')
 
 

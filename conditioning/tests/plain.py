@@ -4,10 +4,12 @@
 
 STYLE: prefork  four processes that wait in accept; one that dies is replaced
        epoll    one process that waits in epoll, and accepts without waiting
+       once     like epoll, but it accepts once for each event; LOG says "nobody" if no client was there
        few      like epoll, with descriptors for four clients, whom it lets wait for each other
        udp      it has a UDP socket only
        late     it listens after a second
        never    it does not listen
+       single   it accepts one client, and ends
        dies     it listens, and ends with status 3
        ring     it needs io_uring, and ends with status 4 without it
 
@@ -118,6 +120,21 @@ def epoll(listening, log):
         accepts(listening, log)
 
 
+def once(listening, log):
+    """One client for each event."""
+    listening.setblocking(False)
+    waits = select.epoll()
+    waits.register(listening, select.EPOLLIN)
+    while True:
+        waits.poll()
+        try:
+            client, _ = listening.accept()
+        except BlockingIOError:
+            os.write(log, b'nobody\n')
+            continue
+        with_time(client, log)
+
+
 def few(listening, log):
     """Takes clients until it has no descriptor, then serves them all."""
     listening.setblocking(False)
@@ -154,10 +171,13 @@ def main():
         listening.listen(64)
     if style == 'dies':
         sys.exit(3)
+    if style == 'single':
+        listening.accept()
+        sys.exit(0)
     if style in ('udp', 'never'):
         while True:
             signal.pause()
-    {'prefork': prefork, 'few': few}.get(style, epoll)(listening, log)
+    {'prefork': prefork, 'once': once, 'few': few}.get(style, epoll)(listening, log)
 
 
 if __name__ == '__main__':

@@ -105,7 +105,9 @@ def bad_filters():
     with tempfile.TemporaryDirectory() as place:
         for check in ([], ['--check']):
             for text, why in (('nothing', 'there is no filter nothing'), ('request,speed=9', 'there is no option speed'),
-                              ('request,timeout=soon', "timeout must be a time such as 500ms, 5s or 2m, not 'soon'"),
+                              ('request,timeout=soon',
+                               "timeout must be a time from 1 to 86400000 ms, such as 500ms, 5s or 2m, not 'soon'"),
+                              ('request,timeout', 'request: the option timeout has no value: write timeout=VALUE'),
                               ('ratelimit,rate=0', 'rate must be'), ('request,,', 'is not NAME[,key=value]')):
                 done = subprocess.run([CONDITION, *check, '--filter', text, '--', 'touch', f'{place}/started'],
                                       capture_output=True, text=True, check=False, timeout=WAIT, env=environment())

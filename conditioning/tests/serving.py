@@ -90,15 +90,21 @@ def empty_line():
 
 
 def expectation():
-    """A client that waits for permission to send its body gets it."""
-    with Chain(['request']) as chain, chain.client() as client:
-        client.send('POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n')
-        while b'\r\n\r\n' not in client.have:
-            client.more()
-        expect(client.have.startswith(b'HTTP/1.1 100'), client.have)
-        client.have = b''
-        client.send('body')
-        expect(client.answer()[0] == 200, 'no answer after the body')
+    """A client that waits for permission to send its body gets it, and the server is not asked for it again."""
+    with Chain(['request', 'persist']) as chain, chain.client() as client:
+        for size in (4, 100000, 4):
+            client.send(f'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {size}\r\n\r\n')
+            while b'\r\n\r\n' not in client.have:
+                client.more()
+            expect(client.have.startswith(b'HTTP/1.1 100'), client.have)
+            client.have = b''
+            client.send('x' * size)
+            status, body = client.answer()
+            expect(status == 200, 'no answer after the body')
+            hashed = 5381
+            for byte in f'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n{"x" * size}'.encode():
+                hashed = (hashed * 33 + byte) & 0xffffffff
+            expect(field(body, 'hash') == str(hashed), f'the server has got another request: {body}')
 
 
 def half_closed():

@@ -45,10 +45,10 @@ def value(samples, name, place, reason=''):
 class Shown(Logged):
     """The plain server behind filters, with a state socket."""
 
-    def __init__(self, *filters):
+    def __init__(self, *filters, style='prefork', options=()):
         self.folder_of_state = tempfile.TemporaryDirectory(prefix='cc-')
         self.state = f'{self.folder_of_state.name}/state'
-        super().__init__('prefork', *filters, options=['--state', self.state])
+        super().__init__(style, *filters, options=['--state', self.state, *options])
 
     def close(self):
         """Ends it."""
@@ -104,7 +104,10 @@ def deaths():
 
 def refusals():
     """--status needs the socket of one that runs, and starts nothing."""
-    for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status'),
+    for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status: write --status'),
+                       (['--metrics', '[::1]:9'], "'[::1]:9' is not an option, and --metrics takes no value"),
+                       (['--state'], '--state has no value'), (['--state', '--', 'true'], '--state has no value'),
+                       (['--metric'], 'there is no option --metric'), (['true'], "'true' is not an option: write the server's"),
                        (['--status', '--state', 'x', '--', 'true'], '--status starts nothing'),
                        (['--status', '--state', 'x', '--filter', 'pass'], '--status starts nothing'),
                        (['--status', '--state', 'x', '--options'], '--status starts nothing'),

@@ -140,6 +140,13 @@ class Chain:
                 found[m[3] or m[1].removesuffix('_total'), m[2]] = float(m[4])
         return found
 
+    def balanced(self):
+        """No filter has passed on more than it has accepted."""
+        samples = self.metrics()
+        for (name, at), value in samples.items():
+            expect(name != 'passed' or value <= samples['accepted', at],
+                   f'{at} has passed on {value:.0f} of {samples["accepted", at]:.0f}')
+
     def client(self, address='127.0.0.1', **more):
         """A connection from an address of this machine."""
         return Client(self.port, address, **more)

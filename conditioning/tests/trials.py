@@ -94,6 +94,8 @@ def reasons():
     refused(plain('never'), 'has not listened on a TCP port in 1 s', wait=1)
     said = refused(plain('dies'), 'it ended with status 3')
     expect('no call returned a client' in said, said)
+    said = refused(plain('single'), 'it ended with status 0 after it had accepted the client of this check at 127.0.0.1:')
+    expect('accept4 returned a client' in said, said)
     said = refused(plain('ring'), 'it ended with status 4 before it listened')
     expect('called io_uring_setup' in said, said)
     refused(lambda *_: ['/there/is/none'], '/there/is/none: No such file', status=127)

@@ -232,6 +232,20 @@ static void heads(void) {
     CHECK(ccf_http_head("\r\n\r\nGET / HTTP/1.1\r\n\r\n", 22, &http) == -1);
 }
 
+static void told(void) {
+    struct ccf_http http;
+    char to[200];
+    const char *text = "POST / HTTP/1.1\r\nexpect:\t100-Continue \r\nHost: a\r\nExpect: 200-ok\r\n"
+                       "Expect: 100-continue\r\nX-Expect: 100-continue\r\n\r\n";
+    const char *want = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 200-ok\r\n"
+                       "X-Expect: 100-continue\r\n\r\n";
+    CHECK(ccf_http_head(text, strlen(text), &http) == 1 && http.expects);
+    CHECK(ccf_http_told(text, http.size, to) == strlen(want));
+    CHECK(memcmp(to, want, strlen(want)) == 0);
+    text = "POST / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n";
+    CHECK(ccf_http_head(text, strlen(text), &http) == 1 && !http.expects);
+}
+
 static bool simplifies(const char *from, long strip, bool fold, const char *want) {
     char to[200];
     size_t n = path_simplify(from, strlen(from), strip, fold, to);
@@ -522,6 +536,7 @@ int main(void) {
     timers();
     framing();
     heads();
+    told();
     paths();
     proxy_headers();
     leases();

@@ -286,14 +286,14 @@ def only_supervisor_is_root(server):
 def wrong(server, _model):
     """A filter that refuses its options ends the server before it listens, with one message."""
     exe = server.exe + '-wrong'
-    for words in ([exe], [exe, '--check-config']):
+    for words in ([exe, '--set', 'ratelimit.per=1ms'], [exe, '--set', 'ratelimit.per=1ms', '--check-config']):
         try:
             run(words)
             raise AssertionError(f'{words} has no error')
         except Failed as error:
             said = [line for line in str(error).splitlines()[1:] if not line.startswith(('#', 'slowread.', 'ratelimit.'))]
             said = [line for line in said if 'ratelimit' in line or 'cannot' in line or 'listen' in line]
-            expect(len(said) == 1 and 'rate is more than one in a microsecond' in said[0], f'{error}')
+            expect(len(said) == 1 and 'rate, which is 1000000, must not exceed per, which is 1000 microseconds' in said[0], f'{error}')
             expect('status 1' in str(error), f'{error}')
 
 

@@ -33,7 +33,7 @@ def build(nest, model, folder):
     for name, out in (('server', exe), ('returning', f'{exe}-returning')):
         run([nest, 'build', '--model', model, os.path.join(HERE, f'{name}.nest'), '-o', out])
     for name, before, after, out in (
-            ('server', 'net8=100 net16=100 net24=100', 'net8=100\n%filter ratelimit rate=1000000 per=1ms', f'{exe}-wrong'),
+            ('server', 'net8=100 net16=100 net24=100', 'net8=100\n%filter ratelimit rate=1000000', f'{exe}-wrong'),
             ('server', '%filter request timeout=3s', '%option metrics 127.0.0.1:0\n%filter request timeout=60s', f'{exe}-counted'),
             ('returning', 'persist timeout=3s idle=60s', 'persist timeout=3s idle=1s', f'{exe}-returning-idle')):
         with open(os.path.join(HERE, f'{name}.nest'), encoding='utf-8') as file:

@@ -4,6 +4,7 @@
 #include "nets.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 enum { MICRO = 1000000 };
 
@@ -19,7 +20,8 @@ static const struct ccf_option options[] = {
     {"rate", CCF_NUMBER, &rate, 1, 1000000, NULL, "arrivals in the period `per`, default 20"},
     {"per", CCF_TIME, &per, 1, 86400000, NULL, "the period of `rate`, default 1s"},
     {"burst", CCF_NUMBER, &burst, 1, 1000000, NULL, "arrivals at once after a pause, default 40"},
-    {"wait", CCF_TIME, &wait_most, 0, 60000, NULL, "longest delay before a refusal, default 0s"},
+    {"wait", CCF_TIME, &wait_most, 0, 60000, NULL,
+     "longest delay; others are refused at once; default 0s"},
     {"prefix", CCF_NUMBER, &bits4, 0, 32, NULL, "bits of an IPv4 network, default 32"},
     {"prefix6", CCF_NUMBER, &bits6, 0, 128, NULL, "bits of an IPv6 network, default 64"},
     {"networks", CCF_NUMBER, &networks, 1, 10000000, NULL, "networks remembered, default 100000"},
@@ -80,8 +82,15 @@ static void arrive(struct ccf_bundle *bundle) {
 }
 
 static const char *check(void) {
-    if (per * 1000 / rate == 0)
-        return "rate is more than one in a microsecond";
+    static char reason[160];
+    if (rate > per * 1000) {
+        snprintf(
+            reason, sizeof reason,
+            "rate, which is %ld, must not exceed per, which is %ld microseconds: lower rate or "
+            "raise per",
+            rate, per * 1000);
+        return reason;
+    }
     /* One that delays takes what it can hold; one that does not takes what is asked for. */
     if (wait_most > 0)
         ratelimit.traits |= CCF_HOLDS;

@@ -3,14 +3,11 @@
 #define _GNU_SOURCE
 #include "nets.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-#define REFUSAL                                                                                    \
-    "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n"                  \
-    "Connection: close\r\n\r\n"
 
 enum { LEVELS = 3, DELAY = 0 };
 static struct ccf_filter slowread;
@@ -34,8 +31,13 @@ static const struct ccf_option options[] = {
     {0}};
 
 static const char *check(void) {
-    if (share[0] < share[1] || share[1] < share[2])
-        return "net16 must not exceed net8, nor net24 net16";
+    static char reason[160];
+    if (share[0] < share[1] || share[1] < share[2]) {
+        snprintf(reason, sizeof reason,
+                 "net16 must not exceed net8, nor net24 net16; net8 is %ld, net16 %ld, net24 %ld",
+                 share[0], share[1], share[2]);
+        return reason;
+    }
     return NULL;
 }
 
@@ -61,6 +63,14 @@ static void forget(struct ccf_net *const net[LEVELS]) {
 
 static void on_end(struct ccf_watch *watch, uint32_t events);
 
+/* A client gets an answer if its request is known. Before that, it may speak any protocol. */
+static void refuse(struct ccf_bundle *bundle, const char *reason) {
+    ccf_refuse(bundle, reason,
+               bundle->complete ? "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\n"
+                                  "Content-Length: 0\r\nConnection: close\r\n\r\n"
+                                : NULL);
+}
+
 /* Counts a request and passes it on. */
 static void admit(struct ccf_bundle *bundle, struct ccf_net *const net[LEVELS]) {
     struct busy *busy = malloc(sizeof *busy);
@@ -77,7 +87,7 @@ static void admit(struct ccf_bundle *bundle, struct ccf_net *const net[LEVELS]) 
             close(busy->watch.fd);
     }
     free(busy);
-    ccf_refuse(bundle, "no descriptors", REFUSAL);
+    refuse(bundle, "no descriptors");
 }
 
 /* Passes a request on if its networks have room, or makes it wait for the first that has not. */
@@ -88,7 +98,7 @@ static void arrive(struct ccf_bundle *bundle) {
         return;
     }
     if (!networks(&bundle->from, net)) {
-        ccf_refuse(bundle, "no memory", REFUSAL);
+        refuse(bundle, "no memory");
         forget(net);
         return;
     }
@@ -100,7 +110,7 @@ static void arrive(struct ccf_bundle *bundle) {
     else if (mode == DELAY)
         ccf_push(&full->waiting, bundle);
     else
-        ccf_refuse(bundle, "network has its share", REFUSAL);
+        refuse(bundle, "network has its share");
     forget(net);
 }
 

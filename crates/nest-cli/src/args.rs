@@ -388,7 +388,7 @@ pub struct Test {
 #[derive(Debug, Args)]
 pub struct Condition {
     /// A filter; the first one accepts the clients. Give the option once for each filter
-    #[arg(long = "filter", value_name = "NAME[,key=value]", required_unless_present_any = ["check", "status"])]
+    #[arg(long = "filter", value_name = "NAME[,key=value]", required_unless_present_any = ["check", "status", "metrics"])]
     pub filters: Vec<String>,
     /// Start the server for a moment, and say whether filters can be put in front of it
     #[arg(long, conflicts_with_all = ["state", "ready"])]
@@ -411,14 +411,14 @@ pub struct Condition {
     /// Print the counters of a running one, which was started with the same --state
     #[arg(long, requires = "state", conflicts_with_all = ["filters", "check", "server", "by", "ready", "wait", "options"])]
     pub status: bool,
-    /// Print them as OpenMetrics text
-    #[arg(long, requires = "status")]
+    /// With --status: print them as OpenMetrics text
+    #[arg(long)]
     pub metrics: bool,
     /// Give a running one, which was started with the same --state, these filters in place of its own
     #[arg(long, requires_all = ["state", "filters"], conflicts_with_all = ["check", "status", "server", "by", "ready", "wait", "options"])]
     pub change: bool,
     /// The server and its arguments
-    #[arg(last = true, required_unless_present_any = ["status", "change"], value_name = "SERVER")]
+    #[arg(last = true, required_unless_present_any = ["status", "change", "metrics"], value_name = "SERVER")]
     pub server: Vec<std::ffi::OsString>,
 }
 

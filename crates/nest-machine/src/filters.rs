@@ -128,6 +128,13 @@ fn filter(program: &'static Program, decl: &FilterDecl, out: &mut Vec<Diagnostic
             out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
         };
         let Some((key, value)) = word.text.split_once('=') else {
+            if let Some(option) = options.iter().find(|option| option.name == word.text) {
+                bad(
+                    format!("the option `{}` has no value", option.name),
+                    format!("write `{}=VALUE`, with {}", option.name, option.form()),
+                );
+                continue;
+            }
             bad(
                 format!("`{}` is not an option of a filter", word.text),
                 "write `KEY=VALUE` without blanks, as in `timeout=5s`".to_string(),
@@ -183,21 +190,27 @@ fn contradiction(program: &Program, decl: &FilterDecl, out: &mut Vec<Diagnostic>
         };
         decl.options.iter().find(of)
     };
-    let number = |name: &str| match given(name) {
-        Some(word) => word.text.split_once('=')?.1.parse::<i64>().ok(),
-        None => options.iter().find(|option| option.name == name)?.default,
+    let number = |name: &str| {
+        let option = options.iter().find(|option| option.name == name)?;
+        match given(name) {
+            Some(word) => option.number(word.text.split_once('=')?.1),
+            None => option.default,
+        }
     };
-    for pair in program.descending().windows(2) {
-        let (above, below) = (pair[0], pair[1]);
-        let (Some(most), Some(n)) = (number(above), number(below)) else {
+    for limit in program.limits() {
+        let (below, above) = (limit.low, limit.high);
+        let (Some(high), Some(n)) = (number(above), number(below)) else {
             continue;
         };
         let Some(word) = given(below).or_else(|| given(above)) else {
             continue;
         };
+        let most = high.saturating_mul(limit.factor);
         if n > most {
-            let what =
-                format!("`{below}`, which is {n}, must not exceed `{above}`, which is {most}");
+            let unit = limit.unit;
+            let what = format!(
+                "`{below}`, which is {n}, must not exceed `{above}`, which is {most}{unit}"
+            );
             let help = format!("lower `{below}` or raise `{above}`");
             out.push(Diagnostic::new(Code::E0704, word.span, what).help(help));
             return;

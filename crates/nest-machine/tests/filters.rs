@@ -101,6 +101,13 @@ fn options_are_known_and_take_their_values() {
         ],
     );
     refused(
+        "%filter request timeout slowread",
+        &[
+            "E0704 1 `timeout` the option `timeout` has no value; write `timeout=VALUE`, with a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
+            "E0704 1 `slowread` `slowread` is not an option of a filter; write `KEY=VALUE` without blanks, as in `timeout=5s`",
+        ],
+    );
+    refused(
         "%filter request timeout=soon limit=0",
         &[
             "E0704 1 `timeout=soon` `soon` is not a value of `timeout`; write a time from 1 to 86400000 ms, such as 500ms, 5s or 2m",
@@ -119,6 +126,14 @@ fn options_are_known_and_take_their_values() {
             "E0704 1 `net24=20` `net24`, which is 20, must not exceed `net16`, which is 15; lower `net24` or raise `net16`",
         ],
     );
+    refused(
+        "%filter ratelimit per=1ms rate=1001",
+        &[
+            "E0704 1 `rate=1001` `rate`, which is 1001, must not exceed `per`, which is 1000 microseconds; lower `rate` or raise `per`",
+        ],
+    );
+    machine(&format!("%filter ratelimit per=1ms rate=1000\n{RULE}"));
+    machine(&format!("%filter ratelimit rate=1000000\n{RULE}"));
     refused(
         "%filter slowread mode=kill",
         &["E0704 1 `mode=kill` `kill` is not a value of `mode`; write delay or reject"],

@@ -39,7 +39,7 @@ int nest__filters_count(unsigned listener) {
 }
 
 static uint64_t counted_get(const uint64_t *count) {
-    return __atomic_load_n(count, __ATOMIC_RELAXED);
+    return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
 
 /* A reason, of which only plain characters are kept. */
@@ -76,8 +76,8 @@ static void counted_add(const struct ccf__counters *from, struct nest__filter_co
     uint64_t oldest = counted_get(&from->oldest), now = nest__clock_ms();
     uint64_t reasons = counted_get(&from->reasons);
     uint64_t age = oldest != 0 && oldest < now ? now - oldest : 0;
+    to->passed += counted_get(&from->passed); /* first, so that it is not more than are accepted */
     to->accepted += counted_get(&from->accepted);
-    to->passed += counted_get(&from->passed);
     to->held += counted_get(&from->held);
     to->deaths += counted_get(&from->deaths);
     to->oldest_ms = age > to->oldest_ms ? age : to->oldest_ms;

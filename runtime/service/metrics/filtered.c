@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum filtered_which {
+    FILTERED_PASSED, /* before those that are accepted, which then are no fewer */
     FILTERED_ACCEPTED,
-    FILTERED_PASSED,
     FILTERED_DEATHS,
     FILTERED_HELD,
     FILTERED_OLDEST,
@@ -20,8 +20,8 @@ static const struct filtered_family {
     const char *name, *help, *unit;
     bool counter;
 } filtered_families[FILTERED_FAMILIES] = {
-    {"nest_filter_accepted", "Connections and messages that arrived at a filter.", NULL, true},
     {"nest_filter_passed", "Connections and messages that a filter passed on.", NULL, true},
+    {"nest_filter_accepted", "Connections and messages that arrived at a filter.", NULL, true},
     {"nest_filter_deaths", "How often a filter died and was started again.", NULL, true},
     {"nest_filter_held", "Connections that a filter holds.", NULL, false},
     {"nest_filter_oldest_seconds", "Age of the oldest connection that a filter holds.", "seconds",
@@ -38,7 +38,7 @@ static void filtered_labels(struct nest__metrics_text *text, const char *family,
 
 static void filtered_value(struct nest__metrics_text *text, enum filtered_which which,
                            const struct nest__filter_counts *counts) {
-    const uint64_t values[] = {counts->accepted, counts->passed, counts->deaths, counts->held};
+    const uint64_t values[] = {counts->passed, counts->accepted, counts->deaths, counts->held};
     nest__metrics_put(text, "} ");
     if (which == FILTERED_OLDEST) {
         nest__metrics_seconds(text, counts->oldest_ms * 1000000);
