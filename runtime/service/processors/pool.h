@@ -14,7 +14,6 @@ bool nest__processors_ready(void);
 /* The job is done after the next nest__processors_flush, by the thread that nest__processors_of
  * says. Then nest__helped returns it. */
 void nest__processors_add(struct nest__job *);
-void nest__processors_end(void); /* ends the threads, which have no job */
 
 /* -- processors.c */
 /* The worker of the calling thread, and its number. */

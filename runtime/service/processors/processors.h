@@ -25,6 +25,7 @@ uint32_t nest__processors_number(void);
 
 /* -- pool.c */
 uint32_t nest__processors_most(void); /* threads beside the loop, by the option */
+void nest__processors_end(void);      /* the loop has ended: ends the threads, which have no job */
 /* For the loop: gives the threads all jobs since the last call: one lock, and at most one wake. */
 void nest__processors_flush(void);
 /* How many actions wait for a thread. */
