@@ -22,7 +22,8 @@ struct nest__trip {
     struct nest__context thread;   /* where the thread continues when the action leaves it */
     struct nest__action *action;   /* while it is on neither */
     struct nest__processor *owner; /* NULL: no thread has taken it yet */
-    int error;                     /* errno, which moves with the action */
+    struct nest__queued queued;
+    int error; /* errno, which moves with the action */
 };
 
 /* scope: thread */
@@ -71,6 +72,10 @@ void nest__processors_take(struct nest__job *job, struct nest__processor *owner)
 
 struct nest__processor *nest__processors_of(const struct nest__job *job) {
     return ((const struct nest__trip *)job->arg)->owner;
+}
+
+struct nest__queued *nest__processors_queued(struct nest__job *job) {
+    return &((struct nest__trip *)job->arg)->queued;
 }
 
 static int trips_work(void *arg) {
