@@ -3,6 +3,7 @@
 Must not know: how records lie in the file.
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -133,6 +134,25 @@ def whole(nest, server, path):
         raise Failed(f'the wait of 20 ms lasts {lasted} s')
     if not any(event[3] == 'states' and event[4].endswith('KNOWN last=KNOWN') for event in found):
         raise Failed('the state is not named')
+    sound(nest, path)
+
+
+def served(nest, server, path):
+    """the oracle finds nothing while clients are served"""
+    def say():                  # nothing that begins the time of the TIMEOUT rule
+        with Client(server) as client:
+            client.expect(b'hello\n')
+            for text, answer in ((b'?\n', b'?\n'), (b'nap\n', b'slept\n'), (b'work\n', b'done\n')) * 4:
+                client.send(text)
+                client.expect(answer)
+            client.send(b'bye\n')
+            client.expect(b'bye\n')
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        talks = [pool.submit(say) for _ in range(40)]
+        while not all(one.done() for one in talks):
+            sound(nest, path)
+        for one in talks:
+            one.result()
     sound(nest, path)
 
 
@@ -328,7 +348,7 @@ def absent(nest, model, folder):
 def one(report, nest, folder, model, more=''):
     """All cases of a model; `more`: further options."""
     base = built(nest, model, more + SPEC.lstrip() if more else SPEC, os.path.join(folder, 'debug'))
-    for case in (whole, late, perfetto, crashed, killed):
+    for case in (whole, served, late, perfetto, crashed, killed):
         def check(case=case):
             with Server([base]) as server:
                 case(nest, server, os.path.join(server.folder.name, 'debug.trace'))
