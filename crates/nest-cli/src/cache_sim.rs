@@ -16,6 +16,7 @@ use nest_machine::options::{CUSTOM, POLICIES, size};
 use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
 use crate::compile;
+use crate::overwrite;
 use crate::term::{self, Failure};
 use plot::Curve;
 use size::bytes;
@@ -33,6 +34,10 @@ type Of = fn(&Hits) -> u64;
 
 /// Prints the table, and writes the picture.
 pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.plot {
+        let inputs = args.logs.iter().chain(&args.spec).map(PathBuf::as_path);
+        overwrite::refuse("the plot", path, inputs)?;
+    }
     let trace = read(&args.logs)?;
     let sizes = sizes(args, trace.distinct())?;
     let largest = match &args.largest {

@@ -98,6 +98,11 @@ fn what_cannot_be_read_is_said_in_a_line() {
         let ended = place.nest(&all).with_status(status);
         assert!(ended.err.ends_with(line), "{line}\n{}", ended.err);
     }
+        (
+            &["posts", "both", "--plot", "./both"],
+            1,
+            "error: the plot would overwrite both; choose another name\n",
+        ),
     let ended = place.nest(&["cache-sim", "both"]).with_status(0);
     assert!(
         ended
