@@ -137,6 +137,30 @@ def whole(nest, server, path):
     sound(nest, path)
 
 
+def chosen(nest, server, path):
+    """--worker takes what lines show, times may be of any length, and -o overwrites nothing that is read"""
+    def shown(*words):          # processes begin and end at any time
+        return [event for event in events(nest, path, *words) if event[2] != '-']
+    talk(server)
+    until(nest, path, 'close')
+    everything = shown()
+    for ring in {event[1] for event in everything}:
+        found = shown('--worker', ring.removeprefix('worker '))
+        if found != [event for event in everything if event[1] == ring]:
+            raise Failed(f'{ring}: {found}')
+    if shown('--from', '25h') or shown('--to', '1000h') != everything:
+        raise Failed('times of more than a day are not understood')
+    link = path + '.link'
+    os.symlink(path, link)
+    for output in (path, link):
+        said = trace(nest, path, '-o', output, status=1)
+        if 'would overwrite' not in said or said.count('\n') != 1:
+            raise Failed(f'-o {output}: {said!r}')
+    if shown() != everything:
+        raise Failed('the trace is overwritten')
+    trace(nest, path, '--worker', '0.x', status=2)
+
+
 def served(nest, server, path):
     """the oracle finds nothing while clients are served"""
     def say():                  # nothing that begins the time of the TIMEOUT rule
@@ -348,7 +372,7 @@ def absent(nest, model, folder):
 def one(report, nest, folder, model, more=''):
     """All cases of a model; `more`: further options."""
     base = built(nest, model, more + SPEC.lstrip() if more else SPEC, os.path.join(folder, 'debug'))
-    for case in (whole, served, late, perfetto, crashed, killed):
+    for case in (whole, chosen, served, late, perfetto, crashed, killed):
         def check(case=case):
             with Server([base]) as server:
                 case(nest, server, os.path.join(server.folder.name, 'debug.trace'))

@@ -13,7 +13,9 @@ use nest_feature::Feature;
 use nest_syntax::ast::{Name, OptionDecl};
 pub use row::{LOGS, LONGEST, OptionInfo, Value};
 pub use table::OPTIONS;
-pub use words::{CUSTOM, ENCRYPTED, POLICIES, PROXY, duration, is_address, is_mark, size};
+pub use words::{
+    CUSTOM, ENCRYPTED, POLICIES, PROXY, duration, is_address, is_mark, milliseconds, size,
+};
 
 /// The option of that name.
 #[must_use]

@@ -273,6 +273,12 @@ impl Trace {
         Some(ring.checked_sub(1)? / self.threads.max(1))
     }
 
+    /// The number of the ring's thread in its worker; `None`: the ring is the supervisor's.
+    #[must_use]
+    pub fn thread(&self, ring: u32) -> Option<u32> {
+        Some(ring.checked_sub(1)? % self.threads.max(1))
+    }
+
     /// Whether the server ended in order.
     #[must_use]
     pub fn finished(&self) -> bool {

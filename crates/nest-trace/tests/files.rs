@@ -145,14 +145,21 @@ fn filters_combine() {
     assert_eq!(count(seven.clone()), 3);
     let kinds = vec![Kind::Accept];
     assert_eq!(count(Filter { kinds, ..seven }), 1);
-    let workers = vec![0];
-    assert_eq!(
-        count(Filter {
-            workers,
-            ..Filter::default()
-        }),
-        4
-    );
+    for (worker, events) in [
+        ((0, None), 4),
+        ((0, Some(0)), 4),
+        ((0, Some(1)), 0),
+        ((1, None), 0),
+    ] {
+        let workers = vec![worker];
+        assert_eq!(
+            count(Filter {
+                workers,
+                ..Filter::default()
+            }),
+            events
+        );
+    }
     let (from, to) = (Some(20), Some(30));
     assert_eq!(
         count(Filter {
