@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use nest_machine::options::{CUSTOM, POLICIES, size};
+use nest_machine::options::{CUSTOM, POLICIES, cache_size};
 
 use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
@@ -42,7 +42,9 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
     let sizes = sizes(args, trace.distinct())?;
     let largest = match &args.largest {
         None => 256 << 10,
-        Some(text) => size(text).filter(|n| *n > 0).ok_or_else(|| no_size(text))?,
+        Some(text) => cache_size(text)
+            .filter(|n| *n > 0)
+            .ok_or_else(|| no_size(text))?,
     };
     let custom = args.spec.as_deref().map(custom).transpose()?;
     let policies = POLICIES.iter().copied();
@@ -117,12 +119,10 @@ fn sizes(args: &CacheSim, distinct: u64) -> Result<Vec<u64>, Failure> {
     let mut sizes = Vec::new();
     for text in &args.sizes {
         sizes.push(
-            size(text)
+            cache_size(text)
                 .filter(|n| (LEAST..=1 << 40).contains(n))
                 .ok_or_else(|| {
-                    Failure::Usage(format!(
-                        "'{text}' is no size from 64K to 1024G, such as 64M"
-                    ))
+                    Failure::Usage(format!("'{text}' is no size from 64K to 1T, such as 64M"))
                 })?,
         );
     }

@@ -14,7 +14,8 @@ use nest_syntax::ast::{Name, OptionDecl};
 pub use row::{LOGS, LONGEST, OptionInfo, Value};
 pub use table::OPTIONS;
 pub use words::{
-    CUSTOM, ENCRYPTED, POLICIES, PROXY, duration, is_address, is_mark, milliseconds, size,
+    CUSTOM, ENCRYPTED, POLICIES, PROXY, cache_size, duration, is_address, is_mark, milliseconds,
+    size,
 };
 
 /// The option of that name.

@@ -416,12 +416,18 @@ pub const POLICIES: [&str; 8] = [
 /// The policy whose code is that of `%cache`.
 pub const CUSTOM: &str = "custom";
 
+/// A size of fileCache as bytes, `64M` or `1T`.
+#[must_use]
+pub fn cache_size(text: &str) -> Option<u64> {
+    match text.strip_suffix(['t', 'T']) {
+        Some(digits) => size(&format!("{digits}G")).and_then(|n| n.checked_mul(1 << 10)),
+        None => size(text),
+    }
+}
+
 /// Whether the text is a value of fileCache: `none`, `LRU 64M`, `LRU-Threshold 64M 256K`.
 fn file_cache(text: &str) -> bool {
-    let bytes = |word: &str| match word.strip_suffix(['t', 'T']) {
-        Some(digits) => size(&format!("{digits}G")).and_then(|n| n.checked_mul(1 << 10)),
-        None => size(word),
-    };
+    let bytes = cache_size;
     let fits = |n: &u64| (64 << 10..=1 << 40).contains(n);
     match text.split(' ').collect::<Vec<_>>()[..] {
         ["none"] => true,
