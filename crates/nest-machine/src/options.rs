@@ -1,6 +1,7 @@
 //! Options: what those of a specification select, and the values of a running server.
 
 mod exclusions;
+mod idle;
 mod priorities;
 mod processors;
 pub(crate) mod row;
@@ -171,6 +172,7 @@ pub fn settle(
     }
     priorities::look(&seen, &settings, out);
     processors::look(&seen, &settings, out);
+    idle::look(&seen, chosen, &settings, out);
     settings.run = run_options(&settings, &initial);
     settings
 }
