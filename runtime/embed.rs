@@ -79,11 +79,8 @@ const FALLS_BACK: For = Both(&Poller("uring"), &With(Feature::Fallback));
 
 /// Actions run on threads beside the loop. `script` has no threads.
 pub(crate) const PROCESSORS: For = Both(&REAL, &With(Feature::Processors));
-/// Actions move to helper threads: `$block` in a loop, whose thread they are on before.
-pub(crate) const BLOCKS_MOVE: For = Both(
-    &Both(&REAL, &With(Feature::Blocks)),
-    &Without(Feature::Processors),
-);
+/// Actions move to helper threads: `$block` in a loop, if they are on its thread before.
+pub(crate) const BLOCKS_MOVE: For = Both(&REAL, &With(Feature::Blocks));
 /// In a script they wait for steps in place of threads.
 pub(crate) const BLOCKS_STEP: For = Both(&Poller("script"), &With(Feature::Blocks));
 

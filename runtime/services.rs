@@ -6,7 +6,7 @@
 //! rest of the runtime or C helpers call functions of a service by name, none.c stands for it in
 //! servers without the service.
 
-use crate::For::{self, All, Both, Not, Sockets, With, Without, Workers};
+use crate::For::{self, All, Both, Either, Not, Sockets, With, Without, Workers};
 use crate::points::Point;
 use crate::{
     BLOCKS_MOVE, BLOCKS_STEP, DIALS, FILTERED, Feature, File, INETD, MAILED, PROCESSORS, Part,
@@ -15,6 +15,9 @@ use crate::{
 
 /// The server ends actions that do not come back.
 const OVERRUN: For = Both(&Sockets, &With(Feature::Overrun));
+
+/// The code of `$block` runs where its action is.
+const BLOCKS_STAY: For = Both(&Not(&BLOCKS_MOVE), &Not(&BLOCKS_STEP));
 
 /// Loops are watched for overload.
 const OVERLOADED: For = Both(&Workers("loops"), &With(Feature::Overload));
@@ -243,15 +246,18 @@ services! {
         "none.c" Both(&With(Feature::Files), &Not(&CONTENTS));
     }
     blocks With(Feature::Blocks), [] {
+        "blocks.h" All;
+        "stay.c" Either(&PROCESSORS, &BLOCKS_STAY);
         "blocks.c" BLOCKS_MOVE;
         "script.c" BLOCKS_STEP;
-        "none.c" Both(&Not(&BLOCKS_MOVE), &Not(&BLOCKS_STEP));
+        "none.c" BLOCKS_STAY;
     }
     processors PROCESSORS, [] {
         "processors.h" All;
         "pool.h" PROCESSORS;
         "processors.c" PROCESSORS;
         "pool.c" PROCESSORS;
+        "worker.c" Both(&PROCESSORS, &Not(&BLOCKS_MOVE));
     }
     peer With(Feature::Peer), [Need, Open] {
         "peer.h" With(Feature::Peer);

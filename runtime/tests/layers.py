@@ -14,7 +14,7 @@ import sys
 
 from harness import MODELS, check, finish, runtime_list, sample
 
-FEATURES = [["--with", "all"], ["--with", "blocks"], []]  # with processors, actions do not move for $block
+FEATURES = [["--with", "all"], ["--with", "processors"], []]  # without $block, processors bring the file of workers
 SIZES = {"RULES": 19, "CLASSES": 3, "CONDITIONS": 2, "STANDALONE": 19, "EARLY": 0, "TAGS": 1, "REGISTERS": 1, "PARTS": 6, "THREAD_WORDS": 96,
          "NFA_STATES": 48, "MESSAGES": 0, "TIMERS": 1, "PIPES": 1, "SPLICES": 1, "FALLBACK": 1, "LOG_REQUESTS": 1, "LOG_MARKS": 1,
          "LOSSY": 1, "TLS": 1, "DECODES": 2, "ENCODES": 2, "PROXIED": 1, "RETURNS": 1, "POLLED": 1,

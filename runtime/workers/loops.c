@@ -6,6 +6,7 @@
 #include "../fiber/fiber.h"
 #include "../loop/loop.h"
 #include "../platform/platform.h"
+#include "../service/processors/processors.h"
 #include "context.h"
 #include "dispatchers.h"
 #include "supervisor.h"
@@ -95,6 +96,9 @@ static int loops_serve(void) {
     nest__crash_keep_thread(false);
     int status = nest__loop_status();
     if (status != NEST__ABANDONED) {
+        if (NEST__PROCESSORS) {
+            nest__processors_end();
+        }
         nest__blocks_end();
         nest__helpers_end();
         nest__worker_clear(loops_worker);

@@ -3,6 +3,7 @@
 Must not know: how records lie in the file.
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -133,6 +134,49 @@ def whole(nest, server, path):
         raise Failed(f'the wait of 20 ms lasts {lasted} s')
     if not any(event[3] == 'states' and event[4].endswith('KNOWN last=KNOWN') for event in found):
         raise Failed('the state is not named')
+    sound(nest, path)
+
+
+def chosen(nest, server, path):
+    """--worker takes what lines show, times may be of any length, and -o overwrites nothing that is read"""
+    def shown(*words):          # processes begin and end at any time
+        return [event for event in events(nest, path, *words) if event[2] != '-']
+    talk(server)
+    until(nest, path, 'close')
+    everything = shown()
+    for ring in {event[1] for event in everything}:
+        found = shown('--worker', ring.removeprefix('worker '))
+        if found != [event for event in everything if event[1] == ring]:
+            raise Failed(f'{ring}: {found}')
+    if shown('--from', '25h') or shown('--to', '1000h') != everything:
+        raise Failed('times of more than a day are not understood')
+    link = path + '.link'
+    os.symlink(path, link)
+    for output in (path, link):
+        said = trace(nest, path, '-o', output, status=1)
+        if 'would overwrite' not in said or said.count('\n') != 1:
+            raise Failed(f'-o {output}: {said!r}')
+    if shown() != everything:
+        raise Failed('the trace is overwritten')
+    trace(nest, path, '--worker', '0.x', status=2)
+
+
+def served(nest, server, path):
+    """the oracle finds nothing while clients are served"""
+    def say():                  # nothing that begins the time of the TIMEOUT rule
+        with Client(server) as client:
+            client.expect(b'hello\n')
+            for text, answer in ((b'?\n', b'?\n'), (b'nap\n', b'slept\n'), (b'work\n', b'done\n')) * 4:
+                client.send(text)
+                client.expect(answer)
+            client.send(b'bye\n')
+            client.expect(b'bye\n')
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        talks = [pool.submit(say) for _ in range(40)]
+        while not all(one.done() for one in talks):
+            sound(nest, path)
+        for one in talks:
+            one.result()
     sound(nest, path)
 
 
@@ -328,7 +372,7 @@ def absent(nest, model, folder):
 def one(report, nest, folder, model, more=''):
     """All cases of a model; `more`: further options."""
     base = built(nest, model, more + SPEC.lstrip() if more else SPEC, os.path.join(folder, 'debug'))
-    for case in (whole, late, perfetto, crashed, killed):
+    for case in (whole, chosen, served, late, perfetto, crashed, killed):
         def check(case=case):
             with Server([base]) as server:
                 case(nest, server, os.path.join(server.folder.name, 'debug.trace'))

@@ -44,6 +44,7 @@ pid = "pid" NL { $reply("%ld\n", (long)getpid()); }
 '''
 # Of two files the smaller one stays.
 CUSTOM = 'custom 1M\n%cache { return uses > 0 && now > 0 && least <= 0 ? -(double)size : 1; }'
+STUCK = 'custom 1M\n%cache { volatile int on = 1; while (on) { } return 1; }'
 # Answers may begin up to a second after a look at the file; this much more is for slow machines' clocks.
 AGE, SLACK = 1.0, 0.3
 RESTS = 3.5         # seconds after which a file that nobody has changed is cached
@@ -365,6 +366,18 @@ def custom(exe, root):
                 raise Failed(f'{policy}: the small file {"stays" if leaves else "leaves"}')
 
 
+def stuck(exe, root):
+    """code of %cache that loops for ever is reported, and files are served nevertheless"""
+    write(os.path.join(root, 'small'), b'small')
+    time.sleep(RESTS)
+    with Server([exe], options=(f'fileRoot={root}',)) as server, Client(server) as client:
+        def reported():
+            if ask(client, 'small') != b'small':
+                raise Failed('the file is not served')
+            return 'the code of %cache does not return' in server.said()
+        wait('nothing is said of it', reported)
+
+
 def missing(exe, root):
     """the policy custom is refused where the specification has no code for it"""
     done = subprocess.run([exe, '--set', f'fileRoot={root}', '--set', 'fileCache=custom 1M', '--check-config'],
@@ -407,3 +420,5 @@ def run(report, models):
             root = os.path.join(folder, f'files-{model}-custom')
             os.mkdir(root)
             attempt(report, model, 'file cache', custom.__doc__, lambda: custom(exe, root))
+            exe = built(program(), model, SPEC.replace('LRU 1M', STUCK), os.path.join(folder, f'{model}-stuck'))
+            attempt(report, model, 'file cache', stuck.__doc__, lambda: stuck(exe, root))

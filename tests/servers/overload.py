@@ -320,6 +320,33 @@ def afterwards(server):
             raise Failed(f'the next client is told {first!r}')
 
 
+def queued(server):
+    """overload by time, with processors: new clients are turned away while an action waits too long for a thread"""
+    with Client(server) as first, Client(server) as second, contextlib.ExitStack() as stack:
+        for client in (first, second):
+            client.expect(b'hello\n')
+        for client in (first, second):      # there is one thread: one of them has it, the other waits
+            client.send(b'held\n')
+        end = time.monotonic() + TIMEOUT
+        while 'actions wait too long for a thread; new clients are turned away' not in server.said():
+            if time.monotonic() > end:
+                raise Failed(f'nothing said of overload: {server.said()}')
+            stack.enter_context(socket.create_connection(('127.0.0.1', server.port), TIMEOUT))    # START waits
+            time.sleep(0.05)
+        late = stack.enter_context(socket.create_connection(('127.0.0.1', server.port), TIMEOUT))
+        for _ in range(2):
+            go(server)
+            while os.path.exists(os.path.join(server.folder.name, 'go')):
+                if time.monotonic() > end + TIMEOUT:
+                    raise Failed('an action does not end')
+                time.sleep(0.01)
+        for client in (first, second):
+            client.expect(b'done\n')
+        if (answer := late.recv(64).decode()) != 'too much\n':
+            raise Failed(f'a new client is told {answer!r}')
+    close(admitted(server, 1))              # nothing waits any more
+
+
 def tightest(server):
     """overload with the least lengths: a client that comes to an idle loop is not something to do"""
     for _ in range(ROUNDS):
@@ -350,6 +377,7 @@ def loops(report, nest, folder, model):
             # Their actions wait for a thread.
             (lambda server: busy(server, 'too much\n', 0.05), beside, ('processors=2',)),
             (lambda server: busy(server, 'too much\n'), beside, ('processors=none',)),
+            (queued, beside, ('processors=1', 'overload=100ms')),
             (flood, busier, ('maxClients=800',)),
             (waiting, rest, ()), (waiting, rest, ('overload=100ms',)),
             (afterwards, busier, ('overload=5ms',)), (afterwards, rest, ('overload=5ms',)),

@@ -23,6 +23,7 @@ SPEC = r'''
 %option eventServer 200
 %option processors 2
 %{
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -50,6 +51,8 @@ big = "big " [0-9]{1,4} NL {
 }
 flush = "flush" NL { $reply("a"); $flush(); $reply("b\n"); }
 block = "block" NL { $block { n += 10; } $reply("%d\n", n); }
+inside = "inside " [0-9]{1,3} NL { $block { gate((unsigned)atoi($2)); } $reply("passed ", $2, "\n"); }
+errno = "errno" NL { int in; errno = 3; $block { in = errno; errno = 7; } $reply("%d %d\n", in, errno); }
 total = "total" NL { long t; $lock { t = total; } $reply("%ld\n", t); }
 crash = "crash" NL { abort(); }
 bye = "bye" NL { $reply("bye\n"); $close(); }
@@ -175,6 +178,7 @@ def waits(server):
         same('a pause', asked(one, 'sleep'), 'slept')
         same('flush', asked(one, 'flush'), 'ab')
         same('$block', asked(one, 'block'), '10')
+        same('errno', asked(one, 'errno'), '3 7')
         two.send(b'big 2000\n')
         same('another', asked(four, 'w 0'), '2')
         same('a large reply', two.take(2000 * 1024 + 1), bytes(2000 * 1024) + b'\n')
@@ -237,6 +241,19 @@ def loop(server):
                 raise Failed('it has threads')
         two.send(b'line\nx\n')
         same('a line', line(two), 'line x')
+
+
+def inside(server):
+    """with processors none a $block runs beside the loop, which serves other clients meanwhile"""
+    with Client(server) as one, Client(server) as two, Client(server) as three:
+        one.send(b'inside 1\nw 0\n')
+        until_begun(two, 1)
+        three.send(b'inside 1\n')
+        until_begun(two, 2)
+        same('the gates', asked(two, 'open'), '1')
+        same('in order', [line(one), line(one)], ['passed 1', '1'])
+        same('another block', line(three), 'passed 1')
+        same('errno', asked(one, 'errno'), '3 7')
 
 
 def more(server):
@@ -399,6 +416,7 @@ def run(report, models):
             command([nest, 'build', '--model', model, store, '-o', stores], CFLAGS='-O1 -g -fsanitize=thread')
             cases = [(base, case, ()) for case in (free, waits, crowd, stopped, crashed)]
             cases += [(tsan, case, ()) for case in (free, waits, crowd, stopped)]
+            cases += [(exe, inside, ('processors=none',)) for exe in (base, tsan)]
             cases += [(base, loop, ('processors=none',)), (base, more, ('processors=1..3',))]
             cases += [(at_home, case, ()) for case in (messages, counted)]
             cases += [(stores, files, ())]

@@ -11,11 +11,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use nest_machine::options::{CUSTOM, POLICIES, size};
+use nest_machine::options::{CUSTOM, POLICIES, cache_size};
 
 use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
 use crate::compile;
+use crate::overwrite;
 use crate::term::{self, Failure};
 use plot::Curve;
 use size::bytes;
@@ -33,11 +34,17 @@ type Of = fn(&Hits) -> u64;
 
 /// Prints the table, and writes the picture.
 pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.plot {
+        let inputs = args.logs.iter().chain(&args.spec).map(PathBuf::as_path);
+        overwrite::refuse("the plot", path, inputs)?;
+    }
     let trace = read(&args.logs)?;
     let sizes = sizes(args, trace.distinct())?;
     let largest = match &args.largest {
         None => 256 << 10,
-        Some(text) => size(text).filter(|n| *n > 0).ok_or_else(|| no_size(text))?,
+        Some(text) => cache_size(text)
+            .filter(|n| *n > 0)
+            .ok_or_else(|| no_size(text))?,
     };
     let custom = args.spec.as_deref().map(custom).transpose()?;
     let policies = POLICIES.iter().copied();
@@ -112,12 +119,10 @@ fn sizes(args: &CacheSim, distinct: u64) -> Result<Vec<u64>, Failure> {
     let mut sizes = Vec::new();
     for text in &args.sizes {
         sizes.push(
-            size(text)
+            cache_size(text)
                 .filter(|n| (LEAST..=1 << 40).contains(n))
                 .ok_or_else(|| {
-                    Failure::Usage(format!(
-                        "'{text}' is no size from 64K to 1024G, such as 64M"
-                    ))
+                    Failure::Usage(format!("'{text}' is no size from 64K to 1T, such as 64M"))
                 })?,
         );
     }

@@ -4,13 +4,14 @@
 
 use std::fmt::Write;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use nest_trace::{Event, Filter, KINDS, Trace, check, head, line, perfetto};
 
 use crate::args::{self, TraceFormat};
+use crate::overwrite;
 use crate::term::{self, Failure};
 
 /// So many bytes show whether a file is worth reading.
@@ -73,6 +74,10 @@ fn oracle(traces: &[Trace]) -> ExitCode {
 
 /// Shows the events, or checks them.
 pub fn trace(args: &args::Trace) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.output {
+        let inputs = args.files.iter().map(PathBuf::as_path);
+        overwrite::refuse("the output", path, inputs)?;
+    }
     let traces: Result<Vec<Trace>, Failure> = args.files.iter().map(|path| read(path)).collect();
     let traces = traces?;
     if args.check {

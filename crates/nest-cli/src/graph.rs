@@ -17,6 +17,7 @@ use crate::args::{Graph as Args, Spec};
 use crate::compile::inspect;
 use crate::findings;
 use crate::generate::beside;
+use crate::overwrite;
 use crate::term::{self, Failure};
 
 /// `nest graph`.
@@ -55,14 +56,11 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
         .filter(|path| *path != Path::new("-"))
     {
         None => term::print(picture),
-        Some(path) if is_same(path, &args.file) => {
-            return Err(Failure::new(format!(
-                "the picture would overwrite {}; choose another name",
-                args.file.display()
-            )));
+        Some(path) => {
+            overwrite::refuse("the picture", path, [args.file.as_path()])?;
+            write(path, picture.as_bytes())
+                .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
         }
-        Some(path) => write(path, picture.as_bytes())
-            .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -144,12 +142,6 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     let hint =
         nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Err(Failure::Usage(format!("there is no rule {name}{hint}")))
-}
-
-/// Whether both are the same file, which exists.
-fn is_same(a: &Path, b: &Path) -> bool {
-    let real = |path| fs::canonicalize(path).ok();
-    real(a).is_some_and(|a| real(b) == Some(a))
 }
 
 /// Writes a file atomically. If the path is not a regular file, writes to it directly.

@@ -26,6 +26,7 @@ mod generate;
 mod graph;
 mod matching;
 mod obtain;
+mod overwrite;
 mod pages;
 mod quoted;
 mod record;

@@ -76,12 +76,12 @@ fn what_cannot_be_read_is_said_in_a_line() {
         (
             &["both", "--sizes", "1X"],
             2,
-            "error: '1X' is no size from 64K to 1024G, such as 64M\n",
+            "error: '1X' is no size from 64K to 1T, such as 64M\n",
         ),
         (
             &["both", "--sizes", "1K"],
             2,
-            "error: '1K' is no size from 64K to 1024G, such as 64M\n",
+            "error: '1K' is no size from 64K to 1T, such as 64M\n",
         ),
         (
             &["both", "--largest", "x"],
@@ -89,9 +89,19 @@ fn what_cannot_be_read_is_said_in_a_line() {
             "error: 'x' is no size, such as 512K, 64M or 1G\n",
         ),
         (
+            &["both", "--sizes", "2T"],
+            2,
+            "error: '2T' is no size from 64K to 1T, such as 64M\n",
+        ),
+        (
             &["both", "--plot", "no/x.svg"],
             1,
             "error: cannot write no/x.svg: no such file or directory\n",
+        ),
+        (
+            &["posts", "both", "--plot", "./both"],
+            1,
+            "error: the plot would overwrite both; choose another name\n",
         ),
     ] {
         let all: Vec<&str> = ["cache-sim"].iter().chain(words).copied().collect();
@@ -106,6 +116,16 @@ fn what_cannot_be_read_is_said_in_a_line() {
         "{}",
         ended.err
     );
+}
+
+/// As the table shows them.
+#[test]
+fn sizes_are_understood_up_to_a_terabyte() {
+    let place = Place::new();
+    place.write("log", "/a 5\n");
+    let words = ["cache-sim", "log", "--sizes", "64K,1T", "--largest", "1t"];
+    let ended = place.nest(&words).with_status(0);
+    assert!(ended.out.contains("     64K      1T\n"), "{}", ended.out);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Options: what those of a specification select, and the values of a running server.
 
 mod exclusions;
+mod idle;
 mod priorities;
 mod processors;
 pub(crate) mod row;
@@ -13,7 +14,10 @@ use nest_feature::Feature;
 use nest_syntax::ast::{Name, OptionDecl};
 pub use row::{LOGS, LONGEST, OptionInfo, Value};
 pub use table::OPTIONS;
-pub use words::{CUSTOM, ENCRYPTED, POLICIES, PROXY, duration, is_address, is_mark, size};
+pub use words::{
+    CUSTOM, ENCRYPTED, POLICIES, PROXY, cache_size, duration, is_address, is_mark, milliseconds,
+    size,
+};
 
 /// The option of that name.
 #[must_use]
@@ -168,6 +172,7 @@ pub fn settle(
     }
     priorities::look(&seen, &settings, out);
     processors::look(&seen, &settings, out);
+    idle::look(&seen, chosen, &settings, out);
     settings.run = run_options(&settings, &initial);
     settings
 }

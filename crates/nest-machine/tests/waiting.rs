@@ -341,6 +341,16 @@ fn options_of_time_and_place() {
         ("processors 2..", Code::E0602),
         ("threadServer 9\n%option processors 2", Code::E0604),
         ("processors 2\n%option actionTimeout 1s", Code::E0604),
+        ("threadServer 9\n%option completion sync", Code::E0604),
+        ("processServer 9\n%option helpers 2", Code::E0604),
+        ("preforkServer 9\n%option dispatchers 2", Code::E0604),
+        ("threadServer 9\n%option clientsPerWorker 5", Code::E0604),
+        ("eventServer 9\n%option clientsPerWorker 5", Code::E0604),
+        ("eventServer 9\n%option perAddress 10", Code::E0604),
+        (
+            "perAddress 10 /24 /64\n%option processServer 9",
+            Code::E0604,
+        ),
         ("listenPriority 1", Code::E0220),
         ("priorities 2\n%option listenPriority 3", Code::E0222),
         ("priorities 2\n%option listenPriority 1/2", Code::E0222),
@@ -360,4 +370,15 @@ fn options_of_time_and_place() {
     let quota = m.settings.run.iter().find(|o| o.info.name == "quota");
     assert_eq!(quota.map(|o| o.initial.as_str()), Some("4/2/1"));
     good("%option listen systemd 127.0.0.1:80\n%%\n\"a\" { }\n");
+    good("%option eventServer 9\n%option completion sync\n%option perAddress 9\n%%\n\"a\" { }\n");
+    good(
+        "%option preforkServer 9\n%option clientsPerWorker 5\n%option perAddress none\n%%\n\"a\" { }\n",
+    );
+    let loops = "%option eventServer 9\n%option dispatchers 2\n%option helpers 2\n%%\n\"a\" { }\n";
+    let overrides = Overrides {
+        model: Some("thread".to_string()),
+        ..Overrides::default()
+    };
+    let tried = compile("t.nest", loops, &mut Alone, &overrides);
+    assert!(tried.machine.is_some(), "another model is only tried");
 }

@@ -44,12 +44,14 @@ fn step(at: At, kind: Kind) -> Option<At> {
 /// conversation that goes on after its end. Its events may be in all rings of a worker; where some
 /// of one ring were overwritten, all before the first that is left are passed over, and a connection
 /// is looked at from its next action on. At the end of the trace, a connection may be anywhere only if
-/// the server or its worker did not end in order.
+/// the server or its worker did not end in order. Where the server still ran, what threads did behind the
+/// loop's last event is passed over.
 #[must_use]
 pub fn check(trace: &Trace) -> Vec<String> {
     let mut found = Vec::new();
     let mut times: BTreeMap<u32, u64> = BTreeMap::new();
     let whole = whole(trace);
+    let ends = ends(trace);
     let mut known: BTreeMap<(u32, u64), At> = BTreeMap::new();
     let mut closed: BTreeSet<(u32, u64)> = BTreeSet::new();
     let mut cut: BTreeSet<u32> = BTreeSet::new(); // workers that a signal has ended
@@ -76,7 +78,9 @@ pub fn check(trace: &Trace) -> Vec<String> {
             kind if kind.of_connection() => {
                 let worker = trace.worker(event.ring).unwrap_or_default();
                 let since = whole.get(&worker).copied();
-                if since.is_none_or(|since| event.time >= since) {
+                let until = ends.as_ref().map(|ends| ends.get(&worker).copied());
+                let there = until.is_none_or(|end| end.is_some_and(|end| event.time <= end));
+                if there && since.is_none_or(|since| event.time >= since) {
                     let key = (worker, event.connection);
                     let lost = since.is_some();
                     connection(event.kind, key, lost, &mut known, &mut closed, &mut say);
@@ -97,19 +101,32 @@ pub fn check(trace: &Trace) -> Vec<String> {
 
 /// The workers that have lost events, and from when on each has all of them.
 fn whole(trace: &Trace) -> BTreeMap<u32, u64> {
-    let mut first = BTreeMap::new();
     let mut since: BTreeMap<u32, u64> = BTreeMap::new();
-    for event in &trace.events {
-        first.entry(event.ring).or_insert(event.time);
-    }
-    for (ring, lost) in (0..).zip(&trace.lost) {
+    for (ring, (lost, time)) in (0..).zip(trace.lost.iter().zip(&trace.since)) {
         if let Some(worker) = trace.worker(ring).filter(|_| *lost > 0) {
-            let time = first.get(&ring).copied().unwrap_or_default();
             let worker = since.entry(worker).or_default();
-            *worker = time.max(*worker);
+            *worker = (*time).max(*worker);
         }
     }
     since
+}
+
+/// Until when each worker has all events, if its connections move between threads and the server still
+/// ran. The file was read from its begin to its end, and so the loop's ring, a worker's first one, before
+/// those of its threads. What led to an event that is not later than the loop's last one was recorded
+/// before it, and is there. A later event may depend on one that is missing.
+fn ends(trace: &Trace) -> Option<BTreeMap<u32, u64>> {
+    if trace.finished() || trace.threads <= 1 || trace.model == "thread" {
+        return None;
+    }
+    let mut ends = BTreeMap::new();
+    for event in &trace.events {
+        let loops = |worker: &u32| event.ring == 1 + worker * trace.threads;
+        if let Some(worker) = trace.worker(event.ring).filter(loops) {
+            ends.insert(worker, event.time);
+        }
+    }
+    Some(ends)
 }
 
 /// `key`: the worker and the connection. `lost`: the first events of some connections are.

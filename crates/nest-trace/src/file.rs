@@ -38,6 +38,8 @@ pub struct Trace {
     /// For each ring, how many of its first events are not there any more, because others took their
     /// place.
     pub lost: Vec<u64>,
+    /// For each ring that has lost events, the time from which on it has all of them.
+    pub since: Vec<u64>,
     /// Events, in the order of time.
     pub events: Vec<Event>,
 }
@@ -146,6 +148,7 @@ impl Trace {
             workers,
             threads,
             lost: Vec::new(),
+            since: Vec::new(),
             events: Vec::new(),
         };
         trace.names(text)?;
@@ -184,12 +187,14 @@ impl Trace {
         let number = u32::try_from(ring).map_err(|_| damaged("it has too many rings"))?;
         let mut lost = first;
         let mut before = 0;
+        let (mut gap, mut since) = (first > 0, 0);
         for n in first..next {
             let slot = usize::try_from(n % layout.records as u64).unwrap_or_default();
             let record = &head[HEAD + slot * RECORD..HEAD + (slot + 1) * RECORD];
             let written = four(record, 0).unwrap_or_default();
             if u64::from(written) != (n + 1) & u64::from(u32::MAX) {
                 lost += 1;
+                gap = true;
                 continue;
             }
             let event = self.event(record, number, layout.began);
@@ -208,9 +213,13 @@ impl Trace {
                 )));
             }
             before = event.time;
+            if std::mem::take(&mut gap) {
+                since = event.time;
+            }
             self.events.push(event);
         }
         self.lost.push(lost);
+        self.since.push(if gap { u64::MAX } else { since });
         Ok(())
     }
 
@@ -262,6 +271,12 @@ impl Trace {
     #[must_use]
     pub fn worker(&self, ring: u32) -> Option<u32> {
         Some(ring.checked_sub(1)? / self.threads.max(1))
+    }
+
+    /// The number of the ring's thread in its worker; `None`: the ring is the supervisor's.
+    #[must_use]
+    pub fn thread(&self, ring: u32) -> Option<u32> {
+        Some(ring.checked_sub(1)? % self.threads.max(1))
     }
 
     /// Whether the server ended in order.

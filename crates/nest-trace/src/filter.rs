@@ -10,8 +10,8 @@ use crate::file::Trace;
 pub struct Filter {
     /// Numbers of connections.
     pub connections: Vec<u64>,
-    /// Numbers of workers.
-    pub workers: Vec<u32>,
+    /// Numbers of workers, each with that of a thread; `None`: all of its threads.
+    pub workers: Vec<(u32, Option<u32>)>,
     /// Kinds.
     pub kinds: Vec<Kind>,
     /// From this moment on: ns since the server began.
@@ -30,10 +30,13 @@ impl Filter {
         let from = self.from.unwrap_or_default().max(last);
         let to = self.to.unwrap_or(u64::MAX);
         trace.events.iter().filter(move |event| {
-            let worker = trace.worker(event.ring);
+            let of = |(worker, thread): &(u32, Option<u32>)| {
+                trace.worker(event.ring) == Some(*worker)
+                    && thread.is_none_or(|thread| trace.thread(event.ring) == Some(thread))
+            };
             (from..=to).contains(&event.time)
                 && (self.connections.is_empty() || self.connections.contains(&event.connection))
-                && (self.workers.is_empty() || worker.is_some_and(|w| self.workers.contains(&w)))
+                && (self.workers.is_empty() || self.workers.iter().any(of))
                 && (self.kinds.is_empty() || self.kinds.contains(&event.kind))
         })
     }

@@ -22,28 +22,32 @@ const NOTHING: u16 = 0xffff;
 /// A file of a server with one worker, and what its rings get.
 struct File {
     bytes: Vec<u8>,
-    next: [u64; 2],
+    next: Vec<u64>,
     time: u64,
 }
 
 impl File {
     fn new() -> File {
+        File::with_threads(1)
+    }
+
+    fn with_threads(threads: usize) -> File {
         let names = "server s\nfile s.nest\nmodel event\ntool nest 1\nreason open\nreason closed\n\
                      state START\nstate DEFAULT\nrule hi\ntimer line 9\n";
         let mut bytes = b"nestring".to_vec();
-        for number in [1, HEADER, 2, RECORDS as usize, STRIDE, 32] {
+        for number in [1, HEADER, 1 + threads, RECORDS as usize, STRIDE, 32] {
             bytes.extend(u32::try_from(number).unwrap().to_le_bytes());
         }
         bytes.extend(1000u64.to_le_bytes());
         bytes.extend(1_700_000_000_000_000_000u64.to_le_bytes());
-        for number in [1, 1, 64, names.len()] {
+        for number in [1, threads, 64, names.len()] {
             bytes.extend(u32::try_from(number).unwrap().to_le_bytes());
         }
         bytes.extend(names.bytes());
-        bytes.resize(HEADER + 2 * STRIDE, 0);
+        bytes.resize(HEADER + (1 + threads) * STRIDE, 0);
         File {
             bytes,
-            next: [0, 0],
+            next: vec![0; 1 + threads],
             time: 1000,
         }
     }
@@ -141,14 +145,21 @@ fn filters_combine() {
     assert_eq!(count(seven.clone()), 3);
     let kinds = vec![Kind::Accept];
     assert_eq!(count(Filter { kinds, ..seven }), 1);
-    let workers = vec![0];
-    assert_eq!(
-        count(Filter {
-            workers,
-            ..Filter::default()
-        }),
-        4
-    );
+    for (worker, events) in [
+        ((0, None), 4),
+        ((0, Some(0)), 4),
+        ((0, Some(1)), 0),
+        ((1, None), 0),
+    ] {
+        let workers = vec![worker];
+        assert_eq!(
+            count(Filter {
+                workers,
+                ..Filter::default()
+            }),
+            events
+        );
+    }
     let (from, to) = (Some(20), Some(30));
     assert_eq!(
         count(Filter {
@@ -199,6 +210,43 @@ fn a_server_that_ended_in_order_has_closed_every_connection() {
     file.add(0, 6, 0, NOTHING, 0, 0);
     let found = check(&file.read());
     assert_eq!(found, ["connection #7 is not closed at the end: Rest"]);
+}
+
+/// The rings of a file are copied one behind the other while its server runs: those of the threads have
+/// events whose begin was recorded behind the end of the loop's copy.
+#[test]
+fn what_threads_did_behind_the_end_of_the_loop_is_passed_over() {
+    let running = || {
+        let mut file = File::with_threads(2);
+        for kind in [ACCEPT, BEGIN, WAIT] {
+            file.seven(kind);
+        }
+        for kind in [RESUME, WAIT] {
+            file.add(2, kind, 0, NOTHING, 7, 0);
+        }
+        file.seven(RESUME);
+        // Missing in the loop's ring: END, MATCH, BEGIN, WAIT; and all of the connection 8 so far.
+        for (kind, connection) in [(RESUME, 7), (RESUME, 8), (WAIT, 8)] {
+            file.add(2, kind, 0, NOTHING, connection, 0);
+        }
+        file
+    };
+    let mut file = running();
+    assert_eq!(check(&file.read()), Vec::<String>::new());
+    file.add(0, 6, 0, NOTHING, 0, 0); // the server has ended, so nothing is missing
+    assert_eq!(check(&file.read()).len(), 4);
+    let mut file = running();
+    file.seven(END); // in the loop's ring, so what came before it is there
+    assert_eq!(check(&file.read()).len(), 3);
+}
+
+#[test]
+fn what_came_before_a_gap_is_passed_over() {
+    let mut file = conversation(&[ACCEPT, BEGIN, WAIT, RESUME, END]);
+    file.bytes[HEADER + STRIDE + 64 + 2 * 32] = 0;
+    let trace = file.read();
+    assert_eq!((trace.lost[1], trace.since[1]), (1, trace.events[2].time));
+    assert_eq!(check(&trace).len(), 0);
 }
 
 #[test]

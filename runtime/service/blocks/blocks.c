@@ -9,7 +9,8 @@
  * Then the work is done, and the loop resumes the action like any other. Each block has a record,
  * because the stack frames of nest_block_begin and nest_block_end do not live long enough. While
  * the block runs, the loop only records events in the session, and the helper writes only the
- * action's memory.
+ * action's memory. With option processors this is only for actions on the loop: a thread of the
+ * pool may block.
  *
  * A function in which the thread changes must not keep an address of thread-local storage, which
  * compilers assume to be constant. Such storage is accessed through functions that are not inlined.
@@ -18,6 +19,8 @@
 #include "../../loop/loop.h"
 #include "../../platform/platform.h"
 #include "../../workers/context.h"
+#include "../processors/processors.h"
+#include "blocks.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -136,6 +139,10 @@ static void blocks_back(nest_session *s, struct block *b) {
 }
 
 void nest_block_begin(nest_session *s) {
+    if (NEST__PROCESSORS && nest__processors_number() != 0) {
+        nest__block_stay(s);
+        return;
+    }
     struct block *b = blocks_block();
     int error = *nest_errno();
     if (b != NULL) {
@@ -168,6 +175,10 @@ void nest_block_begin(nest_session *s) {
 }
 
 void nest_block_end(nest_session *s) {
+    if (NEST__PROCESSORS && nest__processors_number() != 0) {
+        nest__block_stayed(s);
+        return;
+    }
     struct block *b = blocks_block();
     if (b == NULL) {
         return;

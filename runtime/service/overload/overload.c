@@ -4,10 +4,11 @@
  * and ends when every queue has its LOW length or less. A new client counts as one that has
  * something to do until the loop looks what has come. With a duration, it begins when each turn
  * of the loop has taken more for a while, and ends with the first turn that has not, or when the
- * loop has slept for longer: what comes during a turn waits until its end. If the specification has
- * an OVERLOAD rule, clients are turned away meanwhile, else they wait in the queues of the
- * listeners. State, per process: the option, parsed; whether the loop is overloaded. Must not know
- * what sessions do. */
+ * loop has slept for longer: what comes during a turn waits until its end. With option processors
+ * it also begins when, for a while, there was always an action that had waited for longer for a
+ * thread, and ends when there is none. If the specification has an OVERLOAD rule, clients are
+ * turned away meanwhile, else they wait in the queues of the listeners. State, per process: the
+ * option, parsed; whether the loop is overloaded. Must not know what sessions do. */
 #include "overload.h"
 #include "../../config/config.h"
 #include "../../loop/helpers.h"
@@ -22,6 +23,7 @@
 
 enum {
     OVERLOAD_REASON = 256,
+    OVERLOAD_WHY = 64,
     OVERLOAD_LASTS_MS = 100, /* so long turns must be too long before overload begins */
     OVERLOAD_LOOK_MS = 50,   /* other loops' clients leave without a word to this one */
     OVERLOAD_SAY_MS = 60000,
@@ -55,6 +57,7 @@ static struct {       /* scope: process, its loop's */
     uint64_t slept;    /* us; when it was asked before its sleep */
     uint64_t woke;     /* us; 0: it has not slept since the option was read */
     uint64_t too_long; /* us: the start of the first of the turns that all took too long; 0: none */
+    uint64_t waits;    /* us: since when an action has waited too long for a thread; 0: none has */
     uint64_t said;     /* ms */
 } overload;
 
@@ -153,20 +156,15 @@ int nest__overload_valid(const char *text, char *reason) {
 
 /* -- the load */
 
-/* It begins, with that length; or with a turn that took too long. */
-static void overload_say(const char *queue, uint32_t length) {
+/* It begins. */
+static void overload_say(const char *why) {
     uint64_t now = nest__clock_ms();
     const char *what = nest__has_overload ? "are turned away" : "wait";
     if (overload.said != 0 && now - overload.said < OVERLOAD_SAY_MS) {
         return;
     }
     overload.said = now;
-    if (queue == NULL) {
-        nest__say("overload: turns of the loop take too long; new clients %s", what);
-    } else {
-        nest__say("overload: the queue of %s has %u; new clients %s", queue, (unsigned)length,
-                  what);
-    }
+    nest__say("overload: %s; new clients %s", why, what);
 }
 
 /* Whether the turn that ends now makes overload begin or last. */
@@ -179,25 +177,43 @@ static bool overload_is_late(uint64_t now) {
     return overload.over || now - overload.too_long >= (uint64_t)OVERLOAD_LASTS_MS * 1000;
 }
 
-static void overload_look(uint32_t actions, bool late) {
+/* The same for actions that wait for a thread: each look finds one that has waited too long. */
+static bool overload_waits(uint64_t now) {
+    uint64_t most = (uint64_t)overload.value.turn * 1000, waited = nest__processors_waited(now);
+    if (waited <= most) {
+        overload.waits = 0;
+        return false;
+    }
+    uint64_t since = now - (waited - most);
+    if (overload.waits == 0 || since < overload.waits) {
+        overload.waits = since;
+    }
+    return overload.over || now - overload.waits >= (uint64_t)OVERLOAD_LASTS_MS * 1000;
+}
+
+/* late: what takes too long; NULL: nothing. */
+static void overload_look(uint32_t actions, const char *late) {
     if (NEST__PROCESSORS && overload.value.high[OVERLOAD_ACTIONS] != 0) { /* it takes a lock */
         actions += nest__processors_waiting();
     }
     const uint32_t lengths[OVERLOAD_QUEUES] = {[OVERLOAD_ACCEPTED] = overload_served(),
                                                [OVERLOAD_ACTIONS] = actions,
                                                [OVERLOAD_FILES] = nest__helpers_queued()};
-    bool over = late;
+    bool over = late != NULL;
     for (int queue = 0; queue < OVERLOAD_QUEUES; queue++) {
         uint32_t high = overload.value.high[queue], low = overload.value.low[queue];
         if (high != 0 && lengths[queue] >= (overload.over ? low + 1 : high)) {
             if (!overload.over && !over) {
-                overload_say(overload_queues[queue].name, lengths[queue]);
+                char why[OVERLOAD_WHY];
+                snprintf(why, sizeof why, "the queue of %s has %u", overload_queues[queue].name,
+                         (unsigned)lengths[queue]);
+                overload_say(why);
             }
             over = true;
         }
     }
-    if (late && !overload.over) {
-        overload_say(NULL, 0);
+    if (late != NULL && !overload.over) {
+        overload_say(late);
     }
     overload.over = over;
 }
@@ -214,7 +230,7 @@ int nest__overload_admit(nest_session *s) {
     if (slab == NULL || !overload.over || !nest__has_overload) {
         overload.taken++;
         if (!overload.over) {
-            overload_look(overload.actions + overload.taken, false);
+            overload_look(overload.actions + overload.taken, NULL);
         }
         return NEST__ADMITTED;
     }
@@ -236,19 +252,23 @@ bool nest__overload_load(uint32_t actions) {
         (void)overload_parse(text, &overload.value);
         overload.text = text;
         overload.too_long = 0;
+        overload.waits = 0;
         overload.woke = 0;
     }
-    bool late = false;
+    const char *late = NULL;
     if (overload.value.turn != 0) {
         uint64_t now = nest__clock_us();
         if (!overload.asleep) {
-            late = overload_is_late(now);
+            late = overload_is_late(now) ? "turns of the loop take too long" : NULL;
             overload.slept = now;
         } else { /* after a long sleep nothing has waited, and turns are counted anew */
             bool idle = now - overload.slept > (uint64_t)overload.value.turn * 1000;
-            late = overload.over && !idle;
+            late = overload.over && !idle ? "" : NULL; /* it lasts: nothing is said */
             overload.too_long = idle ? 0 : overload.too_long;
             overload.woke = now;
+        }
+        if (NEST__PROCESSORS && overload_waits(now)) {
+            late = "actions wait too long for a thread";
         }
     }
     overload.asleep = !overload.asleep;

@@ -36,8 +36,9 @@ struct nest__processor {
 static struct {
     pthread_mutex_t lock; /* protects everything down to `ending`, and NEST__JOBS_PROCESSORS */
     pthread_cond_t wanted;
-    uint32_t waiting;     /* jobs that nobody has begun */
-    uint32_t count, idle; /* threads; idle threads */
+    struct nest__queued *oldest, *newest; /* of all jobs that wait */
+    uint32_t waiting;                     /* jobs that nobody has begun */
+    uint32_t count, idle;                 /* threads; idle threads */
     bool ending;
     struct nest__processor *threads; /* `most` entries; NULL: none */
     uint32_t least, most;
@@ -61,6 +62,32 @@ static struct nest__job *pool_first(struct pool_list *list) {
         list->first = job->next;
     }
     return job;
+}
+
+/* The caller holds the lock, as for the next one. */
+static void pool_queue(struct nest__job *job, uint64_t now) {
+    struct nest__queued *queued = nest__processors_queued(job);
+    *queued = (struct nest__queued){.older = pool.newest, .since = now};
+    if (pool.newest == NULL) {
+        pool.oldest = queued;
+    } else {
+        pool.newest->newer = queued;
+    }
+    pool.newest = queued;
+}
+
+static void pool_unqueue(struct nest__job *job) {
+    const struct nest__queued *queued = nest__processors_queued(job);
+    if (queued->older == NULL) {
+        pool.oldest = queued->newer;
+    } else {
+        queued->older->newer = queued->newer;
+    }
+    if (queued->newer == NULL) {
+        pool.newest = queued->older;
+    } else {
+        queued->newer->older = queued->older;
+    }
 }
 
 /* -- the option */
@@ -113,6 +140,9 @@ static struct nest__job *pool_take(struct nest__processor *self) {
     struct nest__job *job = own ? pool_first(&self->own) : nest__jobs_take(NEST__JOBS_PROCESSORS);
     self->before = own;
     pool.waiting -= job != NULL && !own;
+    if (job != NULL) {
+        pool_unqueue(job);
+    }
     return job;
 }
 
@@ -229,9 +259,11 @@ void nest__processors_flush(void) {
     if (pool.batch.first == NULL) {
         return;
     }
+    uint64_t now = nest__clock_us();
     pthread_mutex_lock(&pool.lock);
     while ((job = pool_first(&pool.batch)) != NULL) {
         struct nest__processor *owner = nest__processors_of(job);
+        pool_queue(job, now);
         if (owner == NULL) {
             nest__jobs_add(NEST__JOBS_PROCESSORS, job);
             pool.waiting++;
@@ -257,6 +289,16 @@ uint32_t nest__processors_waiting(void) {
     uint32_t waiting = pool.waiting;
     pthread_mutex_unlock(&pool.lock);
     return waiting;
+}
+
+uint64_t nest__processors_waited(uint64_t now) {
+    if (pool.threads == NULL) {
+        return 0;
+    }
+    pthread_mutex_lock(&pool.lock);
+    uint64_t since = pool.oldest != NULL ? pool.oldest->since : now;
+    pthread_mutex_unlock(&pool.lock);
+    return now > since ? now - since : 0;
 }
 
 void nest__processors_end(void) {

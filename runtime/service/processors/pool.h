@@ -7,6 +7,12 @@
 
 struct nest__processor; /* a thread */
 
+/* An action that waits for a thread, in the order in which they came. */
+struct nest__queued {
+    struct nest__queued *older, *newer;
+    uint64_t since; /* us */
+};
+
 /* -- pool.c */
 /* Makes the first threads at the first call. False: there is none, by the option or for lack of
  * memory, so actions run on the loop. */
@@ -14,7 +20,6 @@ bool nest__processors_ready(void);
 /* The job is done after the next nest__processors_flush, by the thread that nest__processors_of
  * says. Then nest__helped returns it. */
 void nest__processors_add(struct nest__job *);
-void nest__processors_end(void); /* ends the threads, which have no job */
 
 /* -- processors.c */
 /* The worker of the calling thread, and its number. */
@@ -22,5 +27,6 @@ void nest__processors_enter(struct nest__worker *, uint32_t number);
 /* The job is about to be done by this thread, to which it returns from now on. */
 void nest__processors_take(struct nest__job *, struct nest__processor *);
 struct nest__processor *nest__processors_of(const struct nest__job *); /* NULL: any */
+struct nest__queued *nest__processors_queued(struct nest__job *);
 
 #endif

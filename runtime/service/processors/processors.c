@@ -1,6 +1,6 @@
 /* processors.c: an action runs on a thread of the pool, and comes home for what needs the loop.
  *
- * Called by the engine and pool.c. State: for each thread, its worker and the trip of the action
+ * Called by the engine and pool.c. State: for each thread, its number and the trip of the action
  * that runs on it. Must not know how threads are made, nor what the loop waits for.
  *
  * The action leaves the loop through the fiber switch, as if it waited for work. The job, on a
@@ -22,23 +22,18 @@ struct nest__trip {
     struct nest__context thread;   /* where the thread continues when the action leaves it */
     struct nest__action *action;   /* while it is on neither */
     struct nest__processor *owner; /* NULL: no thread has taken it yet */
-    int error;                     /* errno, which moves with the action */
+    struct nest__queued queued;
+    int error; /* errno, which moves with the action */
 };
 
 /* scope: thread */
 static _Thread_local struct {
-    struct nest__worker *worker;
     struct nest__trip *trip;
     uint32_t number; /* 0: the loop's */
 } trips_here;
 
 /* An action changes its thread while functions run that may have used these addresses before. The
  * empty assembly prevents compilers from reusing the result of an earlier call. */
-__attribute__((noinline)) struct nest__worker *nest__worker(void) {
-    __asm__ volatile("");
-    return trips_here.worker;
-}
-
 __attribute__((noinline)) uint32_t nest__processors_number(void) {
     __asm__ volatile("");
     return trips_here.number;
@@ -64,20 +59,9 @@ __attribute__((noinline)) static void trips_set_error(int error) {
     errno = error;
 }
 
-void nest__worker_enter(struct nest__worker *worker) {
-    trips_here.worker = worker;
-}
-
 void nest__processors_enter(struct nest__worker *worker, uint32_t number) {
-    trips_here.worker = worker;
+    nest__worker_enter(worker);
     trips_here.number = number;
-}
-
-void nest__worker_leave(void) {
-}
-
-void nest__blocks_end(void) {
-    nest__processors_end();
 }
 
 /* -- the threads' side */
@@ -88,6 +72,10 @@ void nest__processors_take(struct nest__job *job, struct nest__processor *owner)
 
 struct nest__processor *nest__processors_of(const struct nest__job *job) {
     return ((const struct nest__trip *)job->arg)->owner;
+}
+
+struct nest__queued *nest__processors_queued(struct nest__job *job) {
+    return &((struct nest__trip *)job->arg)->queued;
 }
 
 static int trips_work(void *arg) {

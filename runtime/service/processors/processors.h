@@ -25,10 +25,12 @@ uint32_t nest__processors_number(void);
 
 /* -- pool.c */
 uint32_t nest__processors_most(void); /* threads beside the loop, by the option */
+void nest__processors_end(void);      /* the loop has ended: ends the threads, which have no job */
 /* For the loop: gives the threads all jobs since the last call: one lock, and at most one wake. */
 void nest__processors_flush(void);
-/* How many actions wait for a thread. */
+/* How many actions wait for a thread; for how many us the oldest of them has, 0: there is none. */
 uint32_t nest__processors_waiting(void);
+uint64_t nest__processors_waited(uint64_t now);
 
 /* Threads of a worker that write for themselves what services count or record; which one calls. */
 static inline uint32_t nest__writers(void) {

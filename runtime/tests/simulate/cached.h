@@ -43,7 +43,9 @@ static void cached_leave(struct nest__policy *, uint32_t object, bool evicted);
 #include "../../service/contents/option.c"
 #include "../../service/contents/policy.c"
 #include "../../service/contents/store.c"
-#include "../../service/contents/value.c"
+
+nest__policy_value nest__spec_cache; /* no timer watches it here */
+nest__policy_value *const nest__contents_value = nest__spec_cache;
 
 /* A worker's side. Before it pins, before it compares the path, and before each piece that it
  * copies, the service process may go on. */

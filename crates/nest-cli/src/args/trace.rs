@@ -8,8 +8,6 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
-use super::values::time;
-
 /// `nest trace`.
 #[derive(Debug, Args)]
 pub struct Trace {
@@ -19,20 +17,20 @@ pub struct Trace {
     /// Only the connection with this number; may be repeated
     #[arg(long, value_name = "ID")]
     pub connection: Vec<u64>,
-    /// Only the worker with this number; may be repeated
-    #[arg(long, value_name = "N")]
-    pub worker: Vec<u32>,
+    /// Only the worker with this number, or its thread T; may be repeated
+    #[arg(long, value_name = "N[.T]", value_parser = worker)]
+    pub worker: Vec<(u32, Option<u32>)>,
     /// Only events of these kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
     pub event: Vec<String>,
     /// Only from this time after the server's start on
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub from: Option<Duration>,
     /// Only until this time after the server's start
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub to: Option<Duration>,
     /// Only this long before the last event
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     pub last: Option<Duration>,
     /// How to print the events
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -52,6 +50,29 @@ pub enum TraceFormat {
     Text,
     /// JSON in the Trace Event Format, for Perfetto and Chrome
     Perfetto,
+}
+
+/// A worker, as lines name it: `0`, or `0.1`, a thread of it.
+fn worker(text: &str) -> Result<(u32, Option<u32>), String> {
+    let number = |word: &str| {
+        let digits = word.bytes().all(|b| b.is_ascii_digit());
+        word.parse().ok().filter(|_| digits)
+    };
+    let found = match text.split_once('.') {
+        None => number(text).map(|worker| (worker, None)),
+        Some((worker, thread)) => number(worker)
+            .zip(number(thread))
+            .map(|(worker, thread)| (worker, Some(thread))),
+    };
+    found.ok_or_else(|| {
+        "write the number of a worker, as in 0, or of its thread, as in 0.1".to_owned()
+    })
+}
+
+/// A time of a trace: of any length, as servers run for days.
+fn moment(text: &str) -> Result<Duration, String> {
+    let found = nest_machine::options::milliseconds(text).map(Duration::from_millis);
+    found.ok_or_else(|| "write a time, as in 500ms, 10s, 2m, 30h".to_owned())
 }
 
 /// The kinds of events of `nest trace`.

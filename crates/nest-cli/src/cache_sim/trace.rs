@@ -36,11 +36,16 @@ impl Trace {
         sizes.fold(0, |sum, n| sum.saturating_add(*n))
     }
 
-    /// Adds a file of lines.
+    /// Adds a file of lines. Paths may have any bytes: each is taken for the character of its number,
+    /// so that different ones stay different.
     pub fn read(&mut self, name: &str, text: &[u8]) {
         for (number, line) in text.split(|b| *b == b'\n').enumerate() {
-            let line = String::from_utf8_lossy(line);
-            match parse(line.trim_end()) {
+            let line: String = line
+                .trim_ascii_end()
+                .iter()
+                .map(|b| char::from(*b))
+                .collect();
+            match parse(&line) {
                 Line::Access(path, bytes) => {
                     let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
                     let object = *self.names.entry(path.to_string()).or_insert(next);
@@ -73,7 +78,7 @@ fn parse(line: &str) -> Line<'_> {
         return Line::Empty;
     }
     let Some((_, rest)) = line.split_once("] \"") else {
-        return match line.split_whitespace().collect::<Vec<_>>()[..] {
+        return match line.split_ascii_whitespace().collect::<Vec<_>>()[..] {
             [path, bytes] => size(bytes).map_or(Line::Strange, |n| Line::Access(path, n)),
             _ => Line::Strange,
         };
@@ -140,6 +145,18 @@ mod tests {
         ] {
             assert_eq!(parse(strange), Line::Strange, "{strange}");
         }
+    }
+
+    #[test]
+    fn paths_that_differ_in_a_byte_are_different() {
+        let mut trace = Trace::default();
+        trace.read(
+            "log",
+            b"/\xff 1\n/\xfe 1\n/\xff 1\n/\xc3\xa0 2\r\n/\xc3\xa1 2\n",
+        );
+        assert_eq!(trace.accesses, [(0, 1), (1, 1), (0, 1), (2, 2), (3, 2)]);
+        trace.read("log", b"h - - [t] \"GET /\xff?x HTTP/1.1\" 200 1\n");
+        assert_eq!((trace.accesses[5], trace.strange), ((0, 1), 0));
     }
 
     #[test]

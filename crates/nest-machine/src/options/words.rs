@@ -345,6 +345,13 @@ pub fn duration(text: &str) -> Option<u32> {
     if text == "none" {
         return Some(0);
     }
+    let ms = milliseconds(text)?;
+    u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+}
+
+/// `90m` as milliseconds: a time that is no value of an option may be of any length.
+#[must_use]
+pub fn milliseconds(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let unit: u64 = match &text[digits..] {
         "ms" => 1,
@@ -353,8 +360,7 @@ pub fn duration(text: &str) -> Option<u32> {
         "h" => 60 * 60 * 1000,
         _ => return None,
     };
-    let ms = text[..digits].parse::<u64>().ok()?.checked_mul(unit)?;
-    u32::try_from(ms).ok().filter(|n| (1..=LONGEST).contains(n))
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
 }
 
 /// `8/2/1`: numbers from 1 to 1000.
@@ -410,12 +416,18 @@ pub const POLICIES: [&str; 8] = [
 /// The policy whose code is that of `%cache`.
 pub const CUSTOM: &str = "custom";
 
+/// A size of fileCache as bytes, `64M` or `1T`.
+#[must_use]
+pub fn cache_size(text: &str) -> Option<u64> {
+    match text.strip_suffix(['t', 'T']) {
+        Some(digits) => size(&format!("{digits}G")).and_then(|n| n.checked_mul(1 << 10)),
+        None => size(text),
+    }
+}
+
 /// Whether the text is a value of fileCache: `none`, `LRU 64M`, `LRU-Threshold 64M 256K`.
 fn file_cache(text: &str) -> bool {
-    let bytes = |word: &str| match word.strip_suffix(['t', 'T']) {
-        Some(digits) => size(&format!("{digits}G")).and_then(|n| n.checked_mul(1 << 10)),
-        None => size(word),
-    };
+    let bytes = cache_size;
     let fits = |n: &u64| (64 << 10..=1 << 40).contains(n);
     match text.split(' ').collect::<Vec<_>>()[..] {
         ["none"] => true,
