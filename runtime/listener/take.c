@@ -115,6 +115,13 @@ bool nest__listen_stop(void) {
     return all;
 }
 
+/* A descriptor that clients are awaited with is closed. During a stop, that is as it should be. */
+static void take_closed(void) {
+    if (!atomic_load(&take_stopped)) {
+        nest__closed_under();
+    }
+}
+
 int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool nonblocking) {
     int flags = SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0);
     for (;;) {
@@ -155,6 +162,10 @@ int nest__take(struct nest__listener *l, struct nest__arrival *arrival, bool non
             atomic_store(&take_stopped, true);
             take_finish(l);
             return -EINVAL;
+        case EBADF:
+        case ENOTSOCK:
+            take_closed();
+            return -EINVAL;
         default:
             return -errno;
         }
@@ -194,7 +205,10 @@ int nest__take_any(struct nest__arrival *arrival) {
         return -errno;
     }
     bool over = ready[n].revents != 0;
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i <= n; i++) {
+        if ((ready[i].revents & POLLNVAL) != 0) {
+            take_closed();
+        }
         over = over || (ready[i].revents & (POLLRDHUP | POLLHUP)) != 0;
     }
     if (over) { /* a listener was shut down: a stop that this process was not told about */

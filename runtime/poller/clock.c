@@ -40,5 +40,7 @@ void nest__poller_alarm(uint32_t due) {
     if (left > 0) {
         at.it_value = (struct timespec){left / 1000, left % 1000 * 1000000L};
     }
-    (void)timerfd_settime(step.timer, 0, &at, NULL); /* cannot fail: the values are in range */
+    if (timerfd_settime(step.timer, 0, &at, NULL) == -1) { /* the values are in range */
+        nest__closed_under();
+    }
 }

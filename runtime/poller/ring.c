@@ -5,6 +5,7 @@
  * system calls are used, because a generated server depends on nothing but libc. */
 #include "ring.h"
 #include "../platform/context.h"
+#include "../platform/platform.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -29,9 +30,7 @@ static const uint64_t ring_nobody = UINT64_MAX;
 
 static struct {
     int fd;
-    int enter_fd;        /* its number for io_uring_enter */
-    unsigned enter_flag; /* RING_REGISTERED, if it is registered */
-    uint8_t *rings;      /* both, in one mapping */
+    uint8_t *rings; /* both, in one mapping */
     size_t rings_size, sqes_size;
     _Atomic uint32_t *sq_tail, *sq_flags, *cq_head, *cq_tail;
     uint32_t sq_mask, cq_mask;
@@ -141,13 +140,8 @@ static int ring_create(void) {
     }
     if (error < 0) {
         ring_close();
-        return error;
     }
-    struct ring_files self = {.offset = UINT32_MAX, .fd = (uint64_t)ring.fd};
-    bool registered = ring_register(RING_REGISTER_RING, &self, 1) == 1;
-    ring.enter_fd = registered ? (int)self.offset : ring.fd;
-    ring.enter_flag = registered ? RING_REGISTERED : 0;
-    return 0;
+    return error;
 }
 
 /* The kernel gives the locked memory of a ring back some time after its process has ended. */
@@ -170,10 +164,13 @@ void nest__ring_enter(bool wait) {
     }
     atomic_store_explicit(ring.sq_tail, ring.tail, memory_order_release);
     atomic_store_explicit(ring.cq_head, ring.head, memory_order_release);
-    long done = syscall(SYS_io_uring_enter, ring.enter_fd, n, wait ? 1 : 0,
-                        RING_GET_EVENTS | ring.enter_flag, NULL, 0);
+    /* Not by a registered number: the ring would outlive its descriptor, and a process whose action
+     * has closed all descriptors would sleep for ever. */
+    long done = syscall(SYS_io_uring_enter, ring.fd, n, wait ? 1 : 0, RING_GET_EVENTS, NULL, 0);
     if (done > 0) {
         ring.submitted += (uint32_t)done;
+    } else if (done == -1 && (errno == EBADF || errno == EOPNOTSUPP)) { /* or it is another's now */
+        nest__closed_under();
     }
     if (ring.submitted == ring.tail) {
         ring.messages = 0;

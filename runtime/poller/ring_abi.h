@@ -69,8 +69,8 @@ enum {
 enum { RING_SINGLE_MMAP = 1, RING_NODROP = 2 };       /* features */
 enum { RING_SQ_OVERFLOW = 2, RING_SQ_TASK_WORK = 4 }; /* flags of the submission ring */
 #define RING_OFFSET_SQES 0x10000000
-enum { RING_GET_EVENTS = 1, RING_REGISTERED = 16 }; /* io_uring_enter */
-enum { RING_REGISTER_RING = 20, RING_REGISTER_BUFFERS = 22 };
+enum { RING_GET_EVENTS = 1 }; /* io_uring_enter */
+enum { RING_REGISTER_BUFFERS = 22 };
 
 struct ring_buffer { /* one that the kernel may fill; the first one's `tail` is that of the ring */
     uint64_t address;
@@ -83,10 +83,6 @@ struct ring_buffers { /* argument of RING_REGISTER_BUFFERS */
     uint32_t entries;
     uint16_t group, flags;
     uint64_t unused[3];
-};
-struct ring_files { /* argument of RING_REGISTER_RING */
-    uint32_t offset, unused;
-    uint64_t fd;
 };
 
 #ifndef SYS_io_uring_setup /* the same numbers on all architectures */

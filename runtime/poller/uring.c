@@ -512,12 +512,12 @@ void nest__poller_retire(unsigned listener) {
 static bool uring_of_loop(const struct nest__cqe *cqe, struct nest__completion *done) {
     enum nest__operation operation = nest__name_operation(cqe->name);
     uint32_t which = nest__name_gen(cqe->name);
-    done->name = nest__name_of_loop(operation, 0);
-    done->result = 0;
+    *done = (struct nest__completion){.name = nest__name_of_loop(operation, 0)};
     if (operation == NEST__OP_ACCEPT) {
         uring.polls[which] = false;
         done->name = cqe->name;
-        return uring.listens && !uring.retired[which] && cqe->result > 0;
+        return uring.listens && !uring.retired[which] &&
+               (cqe->result > 0 || cqe->result == -EBADF); /* nest__take reports that one */
     }
     if ((int)operation == URING_NOBODY) {
         return false;

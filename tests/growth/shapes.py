@@ -171,6 +171,14 @@ ACTIONS = {
         each(n, 'int v{};\n'.format) + f'"a" NL {{ {each(n, "v{}++; ".format)} }}\n'),
     'variables in macros': lambda n: rules(
         'int x;\n' + each(n, '#define M{} x\n'.format) + '"a" NL { }\n'),
+    'C macros that double in an action': lambda n: action(
+        f'M{n};', '%{\nstatic int v;\n#define M0 v++\n'
+        + each(n, lambda i: f'#define M{i + 1} M{i}; M{i}\n') + '%}\n'),
+    'a long C macro in an action': lambda n: action(
+        'M; ' * n, f'%{{\nstatic int v;\n#define M {"v++; " * n}\n%}}\n'),
+    'members of members of a global': lambda n: action(
+        f'v{".m[1]" * n}.c[1] = 1; ' * 9, '%{\nstruct s0 { char c[2]; };\n'
+        + each(n, lambda i: f'struct s{i + 1} {{ struct s{i} m[2]; }};\n') + f'static struct s{n} v;\n%}}\n'),
     'one variable many times': lambda n: rules('int v;\n' * n + '"a" NL { }\n'),
     'arrays': lambda n: rules(f'int v{"[1]" * n};\n"a" NL {{ v = 0; }}\n'),
     'pointers': lambda n: rules(f'int {"*" * n}v;\n"a" NL {{ v = 0; }}\n'),

@@ -98,6 +98,18 @@ def closed(server):
         ping(later)
 
 
+def deaf(server):
+    """An action closes the listening socket: the process ends when the next client comes, and another serves it."""
+    with Client(server) as client:
+        client.send(b'DEAF\n')
+        client.expect(b'deaf\n')
+        with Client(server) as later:
+            ping(later)
+        said(server, 'a descriptor of the server was closed, probably by an action; its process ends')
+        if client.rest():
+            raise Failed('a reply nobody asked for')
+
+
 def forked(server):
     """A process that an action has forked may exit: nothing is reported, and nobody is lost."""
     with Client(server) as client:
@@ -193,8 +205,9 @@ def check(report, servers, spec):
     for model in ONE_CLIENT:
         tried(report, servers, model, 'pthread_exit: report with rule and line, only its client is lost', crashes('leave'))
     tried(report, servers, 'thread', 'pthread_exit: its client is told and counted, threads are replaced', leaves)
-    tried(report, servers, 'event', 'close of descriptors that are not its own: report, and another process serves', closed)
     for model in LOOPS:
+        tried(report, servers, model, 'close of descriptors that are not its own: report, and another process serves', closed)
+        tried(report, servers, model, 'close of the listening socket: the next client finds another process', deaf)
         for rule in ('leave', 'inside'):
             tried(report, servers, model, f'pthread_exit, {rule}: report with rule and line, its clients are lost',
                   lambda server, rule=rule: loop_left(server, spec, rule))

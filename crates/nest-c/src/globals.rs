@@ -1,25 +1,27 @@
 //! C globals that actions write: variables at file scope, and static variables in functions.
 //!
 //! Only writes count that certainly reach such a variable, or memory that a static pointer got from
-//! the C library: assignments, increments, and calls of the C library that fill an array or write
-//! atomically. They may go through a pointer. What a pointer leads to that may have got another value
-//! may be shared in a way that is not seen here. Functions of the specification are followed. Code of
-//! the server is compared with actions, because it runs in another process. Must not know: models,
-//! what a write may do wrong.
+//! the C library: assignments, increments, and calls of the C library that are known to write to what
+//! they are given. They may go through a pointer. What a pointer leads to that may have got another
+//! value may be shared in a way that is not seen here. Functions and macros of the specification are
+//! followed. Code of the server is compared with actions, because it runs in another process. Must not
+//! know: models, what a write may do wrong.
 
 mod bodies;
 mod declared;
+mod fills;
 mod locks;
 mod pointers;
 
 use crate::action::{Action, What, inner};
-use crate::leads::Place;
-use crate::lexer::{self, Kind};
-use crate::library::{Function, Library, Parsed, defines};
+use crate::leads::{Outside, Place};
+use crate::library::{Library, Parsed, defines};
+use crate::macros::Macros;
+use crate::members::{Types, names};
 use crate::read::Read;
 use crate::scope::{BODY, Body, parser};
 use crate::source::{Owner, Source};
-use bodies::{Around, Done, done};
+use bodies::{Around, Call, Done, done};
 use declared::Declared;
 use nest_diag::Span;
 use pointers::Piece;
@@ -104,7 +106,7 @@ impl Shared {
         for action in actions {
             let read = Read::of(action, parser);
             let Some(body) = read.body() else { continue };
-            let mut own = done(read.text, body, &self.around, &[]);
+            let mut own = done(read.text, body, &self.around, None);
             pass(&mut own, &self.functions, &self.around);
             let span = |at: usize| {
                 let at = at.saturating_sub(BODY.len());
@@ -118,9 +120,10 @@ impl Shared {
                     touch(&mut found, written, span(*at), true);
                 }
             }
-            for (called, at) in &own.calls {
+            for call in &own.calls {
+                let at = &call.at;
                 let mut met = BTreeSet::new();
-                let mut todo = vec![called.as_str()];
+                let mut todo = vec![call.name.as_str()];
                 while let Some(name) = todo.pop() {
                     if !met.insert(name) {
                         continue;
@@ -134,7 +137,7 @@ impl Shared {
                                 touch(&mut found, written, span(*at), true);
                             }
                         }
-                        todo.extend(function.calls.iter().map(|(name, _)| name.as_str()));
+                        todo.extend(function.calls.iter().map(|call| call.name.as_str()));
                     }
                 }
             }
@@ -186,59 +189,52 @@ pub fn apart(m: &Source<'_>) -> Vec<Apart> {
     both.collect()
 }
 
-/// The parameters of a function.
-fn parameters(function: &Function<'_>) -> Vec<Option<String>> {
-    let names = function.parameters.iter();
-    names.map(|name| name.map(str::to_string)).collect()
-}
-
 /// The variables of a specification, and what its functions do with them.
 fn shared_by(m: &Source<'_>, parser: &mut Parser) -> Shared {
     let parsed = Parsed::of(m, parser);
     let library = Library::of(m, &parsed);
     let root = parsed.root();
-    let mut declared = root.map_or_else(Declared::default, |root| Declared::of(library.text, root));
+    let types = root.map_or_else(Types::default, |root| Types::of(library.text, root));
+    let mut declared = root.map_or_else(Declared::default, |root| {
+        Declared::of(library.text, root, &types)
+    });
     for declaration in &m.variables {
         for declarator in &declaration.declarators {
             let text = format!("{} {};", declaration.specifiers.text, declarator.text);
             let tree = parser.parse(&text, None);
-            let names = tree
-                .iter()
-                .flat_map(|tree| declared::names(&text, tree.root_node()));
+            let names = tree.iter().flat_map(|tree| names(&text, tree.root_node()));
             for name in names.collect::<Vec<_>>() {
                 declared.globals.remove(&name);
                 declared.pointers.remove(&name);
             }
         }
     }
+    let texts = m.file_scope.iter().map(|code| code.text.as_str());
+    let actions = m.actions().map(|(_, action)| action.code.text.as_str());
+    let texts: Vec<&str> = texts.chain(actions).collect();
     let mut around = Around {
-        globals: std::mem::take(&mut declared.globals),
+        outside: Outside {
+            globals: std::mem::take(&mut declared.globals),
+            types,
+            macros: Macros::of(&texts, parser),
+        },
         ..Around::default()
     };
     around
         .known
         .extend(library.functions.keys().map(|name| (*name).to_string()));
-    let macros = m.file_scope.iter().map(|code| code.text.as_str());
-    let actions = m.actions().map(|(_, action)| action.code.text.as_str());
-    let macros: Vec<(String, &str)> = macros.chain(actions).flat_map(defines).collect();
-    for (name, body) in &macros {
+    let macros: Vec<(String, &str)> = texts.iter().flat_map(|text| defines(text)).collect();
+    for (name, _) in &macros {
         around.known.remove(name);
-        let tokens = lexer::tokens(body)
-            .into_iter()
-            .filter(|token| token.kind == Kind::Name);
-        around
-            .unsure
-            .extend(tokens.map(|token| body[token.at].to_string()));
     }
     around.holders = locks::holders(&library, &macros);
     if !declared.pointers.is_empty() {
         follow_pointers(m, parser, &library, &declared, &mut around);
     }
     let functions = library.functions.iter().map(|(name, all)| {
-        let done = all.iter().map(|function| {
-            let parameters = parameters(function);
-            done(library.text, function.body, &around, &parameters)
-        });
+        let done = all
+            .iter()
+            .map(|function| done(library.text, function.body, &around, Some(function.list)));
         ((*name).to_string(), done.collect())
     });
     let mut functions: BTreeMap<String, Vec<Done>> = functions.collect();
@@ -278,7 +274,7 @@ fn follow_pointers(
     let piece = |text, body, elsewhere| Piece {
         text,
         body,
-        parameters: Vec::new(),
+        parameters: None,
         elsewhere,
     };
     let mut pieces = vec![piece(&startup.text, startup.root(), false)];
@@ -292,7 +288,7 @@ fn follow_pointers(
         pieces.extend(all.iter().map(|function| Piece {
             text: library.text,
             body: Some(function.body),
-            parameters: parameters(function),
+            parameters: Some(function.list),
             elsewhere: beside.contains(name),
         }));
     }
@@ -318,10 +314,11 @@ fn through(functions: &BTreeMap<String, Vec<Done>>, name: &str) -> BTreeMap<usiz
 /// Adds what a body writes through what it gives to functions.
 fn pass(done: &mut Done, functions: &BTreeMap<String, Vec<Done>>, around: &Around) {
     for (call, number, place) in &done.given {
-        let (name, at) = &done.calls[*call];
-        let Some(locked) = through(functions, name).get(number).copied() else {
+        let Call { name, at, locked } = &done.calls[*call];
+        let Some(inside) = through(functions, name).get(number).copied() else {
             continue;
         };
+        let locked = *locked || inside;
         match place {
             Place::Given(own) => {
                 done.through.entry(*own).or_insert(locked || done.locks);
@@ -374,7 +371,7 @@ pub fn writes(m: &Source<'_>) -> Vec<Write> {
     for (owner, action) in m.actions() {
         let read = Read::of(action, &mut parser);
         if let Some(body) = read.body() {
-            let mut done = done(read.text, body, &shared.around, &[]);
+            let mut done = done(read.text, body, &shared.around, None);
             pass(&mut done, &shared.functions, &shared.around);
             follow.action(owner, action, &done);
         }
@@ -434,9 +431,10 @@ impl Follow<'_> {
             let at = at.saturating_sub(BODY.len());
             self.found.extend(write(place, at, Guard::Lock));
         }
-        for (called, at) in &done.calls {
-            let at = at.saturating_sub(BODY.len());
-            let mut todo = vec![(called.as_str(), guard(at))];
+        for call in &done.calls {
+            let at = call.at.saturating_sub(BODY.len());
+            let guard = if call.locked { Guard::Lock } else { guard(at) };
+            let mut todo = vec![(call.name.as_str(), guard)];
             while let Some((name, guard)) = todo.pop() {
                 let Some(functions) = self.shared.functions.get(name) else {
                     continue;
@@ -452,12 +450,10 @@ impl Follow<'_> {
                     let locked = function.locked.iter();
                     let locked = locked.filter_map(|(place, _)| write(place, at, Guard::Lock));
                     self.found.extend(locked);
-                    todo.extend(
-                        function
-                            .calls
-                            .iter()
-                            .map(|(name, _)| (name.as_str(), guard)),
-                    );
+                    todo.extend(function.calls.iter().map(|call| {
+                        let guard = if call.locked { Guard::Lock } else { guard };
+                        (call.name.as_str(), guard)
+                    }));
                 }
             }
         }

@@ -1,11 +1,14 @@
 //! To which shared variable a pointer leads, where that is certain.
 //!
 //! A local pointer leads to a variable if it gets no address but of that variable, or of a part of it. A
-//! parameter leads to what a caller gives. Where a pointer at file scope leads, the caller says. Of a pointer whose own address is taken, one that an unknown
-//! call, which may be a macro, may change, and one that a macro names, nothing is certain. Must not know:
-//! models, who writes.
+//! parameter leads to what a caller gives. Where a pointer at file scope leads, the caller says. A macro
+//! stands for what it is. Of a pointer whose own address is taken, one that an unknown call, which may
+//! be a macro, may change, and one to which a macro may give a value, nothing is certain. Must not
+//! know: models, who writes.
 
 use crate::library::children;
+use crate::macros::{Macro, Macros};
+use crate::members::{Names, Type, Types};
 use crate::scope::declared;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
@@ -63,27 +66,109 @@ pub(crate) enum Place {
 /// A shared variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Global {
-    /// How many dimensions it has; 0: it is no array.
+    /// How many dimensions it has; 0: it is no array. What more indices name is no part of it.
     pub(crate) dimensions: usize,
-    /// Whether it is a pointer, or an array of pointers.
-    pub(crate) is_pointer: bool,
     pub(crate) atomic: bool,
 }
 
-impl Global {
-    /// Whether an element that so many indices name is a part of it, or may be; else a pointer leads there.
-    pub(crate) fn holds(self, indices: usize) -> bool {
-        self.dimensions > 0 && (!self.is_pointer || indices <= self.dimensions)
+/// What stands at file scope, as far as it does not change.
+#[derive(Default)]
+pub(crate) struct Outside {
+    /// The variables that connections share.
+    pub(crate) globals: BTreeMap<String, Global>,
+    pub(crate) types: Types,
+    pub(crate) macros: Macros,
+}
+
+/// Where an expression stands: in a body, or in the macro that a body uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    pub(crate) text: &'s str,
+    used: Option<Used<'s>>,
+}
+
+/// A use of a macro.
+#[derive(Clone, Copy)]
+struct Used<'s> {
+    of: &'s Macro,
+    arguments: &'s [Node<'s>],
+    caller: &'s Scope<'s>,
+}
+
+impl<'s> Scope<'s> {
+    /// That of a body.
+    pub(crate) fn of(text: &'s str) -> Scope<'s> {
+        Scope { text, used: None }
     }
+
+    /// That of a macro which is used in this one.
+    pub(crate) fn inside(&'s self, of: &'s Macro, arguments: &'s [Node<'s>]) -> Scope<'s> {
+        Scope {
+            text: of.text(),
+            used: Some(Used {
+                of,
+                arguments,
+                caller: self,
+            }),
+        }
+    }
+
+    /// Whether it is that of this macro, or of one that this macro uses: its name stands for itself
+    /// there.
+    pub(crate) fn is_inside(&self, name: &str) -> bool {
+        let used = std::iter::successors(self.used, |used| used.caller.used);
+        used.take(DEEPEST).any(|used| used.of.name == name)
+    }
+
+    /// In how many macros it stands.
+    pub(crate) fn depth(&self) -> usize {
+        std::iter::successors(self.used, |used| used.caller.used).count()
+    }
+
+    /// Whether a name is a parameter of the macro, or declared in it.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let names =
+            |used: Used<'_>| used.of.parameter(name).is_some() || used.of.own.contains(name);
+        self.used.is_some_and(names)
+    }
+
+    /// The function that a call names; nothing if it calls what an expression gives.
+    pub(crate) fn called(&self, call: Node<'s>) -> &'s str {
+        let (mut scope, mut name) = (*self, call.child_by_field_name("function"));
+        while let Some(node) = name.filter(|name| name.kind() == "identifier") {
+            let word = &scope.text[node.byte_range()];
+            let Some((caller, argument)) = scope.given(word) else {
+                return if scope.names(word) { "" } else { word };
+            };
+            (scope, name) = (*caller, Some(argument));
+        }
+        ""
+    }
+
+    /// What is given as this parameter of the macro, and where it stands.
+    fn given(&self, name: &str) -> Option<(&'s Scope<'s>, Node<'s>)> {
+        let used = self.used?;
+        let argument = used.arguments.get(used.of.parameter(name)?)?;
+        Some((used.caller, *argument))
+    }
+}
+
+/// A step from an expression to a larger one.
+enum Step<'t> {
+    Element,
+    Address,
+    Member(&'t str),
 }
 
 /// What a body can name.
 pub(crate) struct Visible<'g> {
-    globals: &'g BTreeMap<String, Global>,
+    outside: &'g Outside,
     /// Pointers at file scope of which it is certain where they lead.
     pointers: &'g BTreeMap<String, Lead>,
     /// Its own names, which hide those.
     pub(crate) own: BTreeSet<String>,
+    /// Their types.
+    types: Names,
     /// Its static variables.
     pub(crate) statics: BTreeMap<String, Global>,
     /// Its pointers.
@@ -92,28 +177,32 @@ pub(crate) struct Visible<'g> {
 
 impl<'g> Visible<'g> {
     pub(crate) fn new(
-        globals: &'g BTreeMap<String, Global>,
+        outside: &'g Outside,
         pointers: &'g BTreeMap<String, Lead>,
         own: BTreeSet<String>,
+        types: Names,
     ) -> Self {
         let (statics, leads) = (BTreeMap::new(), BTreeMap::new());
         Visible {
-            globals,
+            outside,
             pointers,
             own,
+            types,
             statics,
             leads,
         }
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Global> {
-        let global = || self.globals.get(name).filter(|_| !self.own.contains(name));
+        let globals = &self.outside.globals;
+        let global = || globals.get(name).filter(|_| !self.own.contains(name));
         self.statics.get(name).or_else(global).copied()
     }
 
     /// Whether this shared variable is atomic.
     pub(crate) fn is_atomic(&self, name: &str) -> bool {
-        let global = self.statics.get(name).or_else(|| self.globals.get(name));
+        let globals = &self.outside.globals;
+        let global = self.statics.get(name).or_else(|| globals.get(name));
         global.is_some_and(|global| global.atomic)
     }
 
@@ -124,15 +213,13 @@ impl<'g> Visible<'g> {
     }
 
     /// Finds out where the pointers of a body lead; false: it cannot. `all`: its nodes. `parameters`: by number.
-    /// `trusted`: functions that get a copy of what they are given. `unsure`: names that macros may
-    /// give other values.
+    /// `trusted`: functions that get a copy of what they are given.
     pub(crate) fn follow(
         &mut self,
         text: &str,
         all: &[Node<'_>],
         parameters: &[Option<String>],
         trusted: impl Fn(&str) -> bool,
-        unsure: &BTreeSet<String>,
     ) -> bool {
         if all.first().is_none_or(Node::has_error) {
             return false;
@@ -148,7 +235,7 @@ impl<'g> Visible<'g> {
                 Lead::To(Place::Given(number)),
             );
         }
-        for name in unsure {
+        for name in &self.outside.macros.unsure {
             give(name, Lead::Anywhere);
         }
         let mut gets: Vec<(&str, Node<'_>)> = Vec::new();
@@ -191,8 +278,13 @@ impl<'g> Visible<'g> {
                     let called = field("function").map_or("", |f| &text[f.byte_range()]);
                     if !trusted(called) {
                         let list = field("arguments").map_or(Vec::new(), children);
-                        for own in list.into_iter().filter_map(|node| variable(text, node)) {
-                            give(own, Lead::Anywhere);
+                        for (number, argument) in list.into_iter().enumerate() {
+                            let own = variable(text, argument);
+                            let macros = &self.outside.macros;
+                            let own = own.filter(|_| !macros.keeps(called, number));
+                            if let Some(own) = own {
+                                give(own, Lead::Anywhere);
+                            }
                         }
                     }
                 }
@@ -203,14 +295,12 @@ impl<'g> Visible<'g> {
             }
         }
         self.leads.clone_from(&fixed);
+        let scope = Scope::of(text);
         for _ in 0..ROUNDS {
             let mut next = fixed.clone();
             for (own, value) in &gets {
                 let known = next.remove(*own).unwrap_or(Lead::Nothing);
-                next.insert(
-                    (*own).to_string(),
-                    known.join(self.lead(text, *value, true)),
-                );
+                next.insert((*own).to_string(), known.join(self.lead(&scope, *value, 1)));
             }
             if next == self.leads {
                 return true;
@@ -222,67 +312,83 @@ impl<'g> Visible<'g> {
     }
 
     /// The object that an expression is, or is a part of.
-    pub(crate) fn place(&self, text: &str, node: Node<'_>) -> Option<Place> {
-        self.to(text, node, false)
+    pub(crate) fn place(&self, scope: &Scope<'_>, node: Node<'_>) -> Option<Place> {
+        self.to(scope, node, 0)
     }
 
     /// The object that an expression points to, or into.
-    pub(crate) fn target(&self, text: &str, node: Node<'_>) -> Option<Place> {
-        self.to(text, node, true)
+    pub(crate) fn target(&self, scope: &Scope<'_>, node: Node<'_>) -> Option<Place> {
+        self.to(scope, node, 1)
     }
 
-    fn to(&self, text: &str, node: Node<'_>, value: bool) -> Option<Place> {
-        match self.lead(text, node, value) {
+    fn to(&self, scope: &Scope<'_>, node: Node<'_>, depth: usize) -> Option<Place> {
+        match self.lead(scope, node, depth) {
             Lead::To(place) => Some(place),
             _ => None,
         }
     }
 
-    /// `value`: where the expression points; else which object it is.
-    pub(crate) fn lead(&self, text: &str, node: Node<'_>, mut value: bool) -> Lead {
-        let mut node = node;
-        // Elements of an array may be arrays: `n[1][2]`.
-        let mut elements = 0;
-        for _ in 0..DEEPEST {
-            let word = &text[node.byte_range()];
+    /// The object that is found when an expression is dereferenced so many times.
+    pub(crate) fn lead(&self, scope: &Scope<'_>, node: Node<'_>, depth: usize) -> Lead {
+        self.found(scope, node, depth, DEEPEST)
+    }
+
+    /// The same with `left` steps.
+    fn found(&self, scope: &Scope<'_>, from: Node<'_>, from_depth: usize, left: usize) -> Lead {
+        let (mut node, mut depth) = (from, from_depth);
+        for left in (0..left).rev() {
+            let word = &scope.text[node.byte_range()];
             let field = |field: &str| node.child_by_field_name(field);
+            let operator = || field("operator").map_or("", |o| &scope.text[o.byte_range()]);
             let next = match node.kind() {
                 "parenthesized_expression" => node.named_child(0),
-                "subscript_expression" if value && elements == 0 => return Lead::Anywhere,
                 "subscript_expression" => {
-                    (value, elements) = (true, elements + 1);
+                    depth += 1;
                     field("argument")
                 }
-                "field_expression" if !value => {
-                    let operator = field("operator").map_or("", |o| &text[o.byte_range()]);
-                    value = operator == "->";
+                // An element of a member is a part of the whole if the member is an array.
+                "field_expression" => {
+                    let holds = |member: Type| depth <= member.dimensions;
+                    if depth > 0 && !self.kind(scope, node, left).is_some_and(holds) {
+                        return Lead::Anywhere;
+                    }
+                    depth = usize::from(operator() == "->");
                     field("argument")
                 }
-                "pointer_expression" if word.starts_with('&') && value => {
-                    value = false;
+                "pointer_expression" if word.starts_with('*') => {
+                    depth += 1;
                     field("argument")
                 }
-                "pointer_expression" if word.starts_with('*') && !value => {
-                    value = true;
+                "pointer_expression" if depth > 0 => {
+                    depth -= 1;
                     field("argument")
                 }
-                "cast_expression" if value => field("value"),
-                "update_expression" if value => field("argument"),
-                "binary_expression" if value => {
-                    let operator = field("operator").map_or("", |o| &text[o.byte_range()]);
-                    field("left").filter(|_| matches!(operator, "+" | "-"))
+                "cast_expression" if depth == 1 => field("value"),
+                "update_expression" if depth > 0 => field("argument"),
+                "binary_expression" if depth > 0 => {
+                    field("left").filter(|_| matches!(operator(), "+" | "-"))
                 }
-                "call_expression" if value && elements == 0 => {
-                    let called = field("function").map_or("", |f| &text[f.byte_range()]);
-                    return if ALLOCATE.contains(&called) {
+                "null" if depth > 0 => return Lead::Nothing,
+                "number_literal" if depth > 0 && word == "0" => return Lead::Nothing,
+                "identifier" | "call_expression" => {
+                    if let Some((caller, argument)) = scope.given(word) {
+                        return self.found(caller, argument, depth, left);
+                    }
+                    let inside =
+                        |scope: &Scope<'_>, node: Node<'_>| self.found(scope, node, depth, left);
+                    if let Some(found) = self.through_macro(scope, node, inside) {
+                        return found;
+                    }
+                    if node.kind() == "identifier" {
+                        return self.named(scope, word, depth);
+                    }
+                    let called = field("function").map_or("", |f| &scope.text[f.byte_range()]);
+                    return if depth == 1 && ALLOCATE.contains(&called) {
                         Lead::To(Place::Fresh)
                     } else {
                         Lead::Anywhere
                     };
                 }
-                "null" if value => return Lead::Nothing,
-                "number_literal" if value && word == "0" => return Lead::Nothing,
-                "identifier" => return self.named(word, value, elements),
                 _ => None,
             };
             let Some(next) = next else {
@@ -293,20 +399,114 @@ impl<'g> Visible<'g> {
         Lead::Anywhere
     }
 
-    fn named(&self, name: &str, value: bool, elements: usize) -> Lead {
+    fn named(&self, scope: &Scope<'_>, name: &str, depth: usize) -> Lead {
+        if scope.names(name) {
+            return Lead::Anywhere;
+        }
         match self.get(name) {
-            Some(global) if !value || global.holds(elements) => {
+            Some(global) if depth <= global.dimensions => {
                 return Lead::To(Place::Global(name.to_string()));
             }
             _ => {}
         }
-        if !value || elements > 1 {
+        if depth != 1 {
             return Lead::Anywhere;
         }
         if self.own.contains(name) {
             return self.leads.get(name).cloned().unwrap_or(Lead::Nothing);
         }
         self.pointers.get(name).cloned().unwrap_or(Lead::Anywhere)
+    }
+
+    /// The macro that a node uses, and its arguments.
+    pub(crate) fn used<'s>(
+        &'s self,
+        scope: &Scope<'_>,
+        node: Node<'s>,
+    ) -> Option<(&'s Macro, Vec<Node<'s>>)> {
+        let found = self.outside.macros.used(scope, node);
+        found.filter(|(of, _)| !self.own.contains(&of.name))
+    }
+
+    /// Looks at the expression that a macro is, if the node uses one.
+    fn through_macro<R>(
+        &self,
+        scope: &Scope<'_>,
+        node: Node<'_>,
+        look: impl FnOnce(&Scope<'_>, Node<'_>) -> R,
+    ) -> Option<R> {
+        let (of, arguments) = self.used(scope, node)?;
+        let expression = of.expression()?;
+        Some(look(&scope.inside(of, &arguments), expression))
+    }
+
+    /// Whether what an expression names is an atomic member.
+    pub(crate) fn is_atomic_member(&self, scope: &Scope<'_>, node: Node<'_>) -> bool {
+        self.kind(scope, node, DEEPEST)
+            .is_some_and(|found| found.atomic)
+    }
+
+    /// The type of an expression, with `left` steps.
+    fn kind(&self, scope: &Scope<'_>, node: Node<'_>, left: usize) -> Option<Type> {
+        let mut steps = Vec::new();
+        let mut node = node;
+        let mut left = left;
+        let begins = loop {
+            left = left.checked_sub(1)?;
+            let word = &scope.text[node.byte_range()];
+            let field = |field: &str| node.child_by_field_name(field);
+            let operator = || field("operator").map_or("", |o| &scope.text[o.byte_range()]);
+            node = match node.kind() {
+                "parenthesized_expression" => node.named_child(0)?,
+                "subscript_expression" => {
+                    steps.push(Step::Element);
+                    field("argument")?
+                }
+                "pointer_expression" => {
+                    let leads = word.starts_with('*');
+                    steps.push(if leads { Step::Element } else { Step::Address });
+                    field("argument")?
+                }
+                "field_expression" => {
+                    steps.push(Step::Member(&scope.text[field("field")?.byte_range()]));
+                    if operator() == "->" {
+                        steps.push(Step::Element);
+                    }
+                    field("argument")?
+                }
+                "update_expression" => field("argument")?,
+                "binary_expression" if matches!(operator(), "+" | "-") => field("left")?,
+                "cast_expression" => {
+                    break self.outside.types.cast(scope.text, field("type")?)?;
+                }
+                "identifier" | "call_expression" => {
+                    if let Some((caller, argument)) = scope.given(word) {
+                        break self.kind(caller, argument, left)?;
+                    }
+                    let inside = |scope: &Scope<'_>, node: Node<'_>| self.kind(scope, node, left);
+                    if let Some(found) = self.through_macro(scope, node, inside) {
+                        break found?;
+                    }
+                    let is_other = node.kind() != "identifier" || scope.names(word);
+                    break if is_other {
+                        return None;
+                    } else if self.own.contains(word) {
+                        self.types.get(word).copied().flatten()?
+                    } else {
+                        self.outside.types.variable(word)?
+                    };
+                }
+                _ => return None,
+            };
+        };
+        steps
+            .into_iter()
+            .rev()
+            .try_fold(begins, |found, step| match step {
+                Step::Element => found.element(),
+                Step::Address => found.address(),
+                Step::Member(name) => self.outside.types.member(found, name),
+            })
     }
 }
 

@@ -16,6 +16,8 @@ pub mod kept;
 mod leads;
 pub mod lexer;
 mod library;
+mod macros;
+mod members;
 mod read;
 pub mod scope;
 mod source;

@@ -40,6 +40,8 @@ impl Parsed {
 pub struct Function<'p> {
     /// Its body.
     pub body: Node<'p>,
+    /// The list of its parameters.
+    pub list: Node<'p>,
     /// The names of its parameters.
     pub parameters: Vec<Option<&'p str>>,
 }
@@ -120,16 +122,13 @@ impl<'p> Library<'p> {
         let Some(list) = function.and_then(|n| n.child_by_field_name("parameters")) else {
             return;
         };
-        let parameters = children(list)
-            .into_iter()
-            .filter(|p| p.kind() == "parameter_declaration")
-            .map(|p| {
-                let name = p.child_by_field_name("declarator").and_then(declared);
-                name.map(|n| &self.text[n.byte_range()])
-            })
-            .collect();
+        let parameters = parameters(self.text, list);
         let name = &self.text[name.byte_range()];
-        let function = Function { body, parameters };
+        let function = Function {
+            body,
+            list,
+            parameters,
+        };
         self.functions.entry(name).or_default().push(function);
     }
 
@@ -168,6 +167,14 @@ impl<'p> Library<'p> {
             }
         }
     }
+}
+
+/// The names in a list of parameters.
+pub fn parameters<'t>(text: &'t str, list: Node<'_>) -> Vec<Option<&'t str>> {
+    let all = children(list).into_iter();
+    let all = all.filter(|p| p.kind() == "parameter_declaration");
+    let names = all.map(|p| p.child_by_field_name("declarator").and_then(declared));
+    names.map(|n| n.map(|n| &text[n.byte_range()])).collect()
 }
 
 /// The named children of a node, comments left out.

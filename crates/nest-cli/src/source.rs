@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -25,6 +25,9 @@ const LARGEST: u64 = 16 << 20;
 
 /// How long a FIFO may have no writer. A shell starts the writer of `nest check <(…)` at the same time.
 const WRITER: Duration = Duration::from_secs(5);
+
+/// Why a file cannot be included.
+const NOT_REGULAR: &str = "it is not a regular file";
 
 /// A loaded specification.
 pub struct Source {
@@ -175,13 +178,19 @@ impl Loader for Files {
         let file = tidy(&directory(from).join(path));
         self.requested.push(file.clone());
         let shown = file.to_string_lossy().into_owned();
-        let bytes = read_regular(&file).map_err(|why| format!("cannot read {shown}: {why}"))?;
+        // The message names the file as it is written.
+        let told = |why: String| {
+            if shown == path {
+                why
+            } else {
+                format!("{shown}: {why}")
+            }
+        };
+        let bytes = read_regular(&file).map_err(told)?;
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
-            format!(
-                "{shown} is not UTF-8: byte 0x{:02x} at offset {at}",
-                e.as_bytes()[at]
-            )
+            let byte = e.as_bytes()[at];
+            told(format!("it is not UTF-8: byte 0x{byte:02x} at offset {at}"))
         })?;
         let real = std::fs::canonicalize(&file).unwrap_or(file);
         Ok((self.names.entry(real).or_insert(shown).clone(), text))
@@ -251,16 +260,31 @@ fn read_regular(file: &Path) -> Result<Vec<u8>, String> {
         return Err("it is a directory".into());
     }
     if !found.is_file() {
-        return Err("it is not a regular file".into());
+        return Err(NOT_REGULAR.into());
     }
-    read_all(&mut open_at_once(file)?)
+    read_at_once(&mut open_at_once(file)?)
+}
+
+/// Reads what does not wait, as the reads of regular files do not.
+fn read_at_once(from: &mut dyn Read) -> Result<Vec<u8>, String> {
+    read_with(from, |e| match e.kind() {
+        ErrorKind::WouldBlock => NOT_REGULAR.into(), // it only looks so, like /proc/kmsg
+        _ => reason(e),
+    })
 }
 
 fn read_all(from: &mut dyn Read) -> Result<Vec<u8>, String> {
+    read_with(from, reason)
+}
+
+fn read_with(
+    from: &mut dyn Read,
+    why: impl Fn(&std::io::Error) -> String,
+) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1)
         .read_to_end(&mut bytes)
-        .map_err(|e| reason(&e))?;
+        .map_err(|e| why(&e))?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("it has more than {} MB", LARGEST >> 20));
     }
@@ -288,13 +312,17 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_said() {
         let mut files = Files::new("x.nest");
-        let why = files.load("x.nest", "no/such/file.nest").unwrap_err();
-        assert_eq!(
-            why,
-            "cannot read no/such/file.nest: no such file or directory"
-        );
-        let why = files.load("x.nest", ".").unwrap_err();
-        assert_eq!(why, "cannot read .: it is a directory");
+        for (from, path, expected) in [
+            ("x.nest", "no/such/file.nest", "no such file or directory"),
+            ("x.nest", ".", "it is a directory"),
+            (
+                "no/x.nest",
+                "such.nest",
+                "no/such.nest: no such file or directory",
+            ),
+        ] {
+            assert_eq!(files.load(from, path).unwrap_err(), expected);
+        }
         assert!(
             read_file(Path::new("/dev/zero"))
                 .unwrap_err()
@@ -326,6 +354,24 @@ mod tests {
         say.send(()).unwrap();
         assert_eq!(reader.join().unwrap().unwrap(), b"late");
         writer.join().unwrap();
+    }
+
+    /// A file that has some bytes, and waits for others.
+    struct Waits(bool);
+
+    impl Read for Waits {
+        fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+            if std::mem::replace(&mut self.0, true) {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            to[0] = b'a';
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn a_file_that_would_be_waited_for_is_not_regular() {
+        assert_eq!(read_at_once(&mut Waits(false)).unwrap_err(), NOT_REGULAR);
     }
 
     #[test]

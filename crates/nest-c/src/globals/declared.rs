@@ -3,7 +3,8 @@
 
 use crate::leads::Global;
 use crate::library::children;
-use crate::scope::{declared, path_to_name};
+use crate::members::{Types, is_atomic};
+use crate::scope::path_to_name;
 use std::collections::BTreeMap;
 use tree_sitter::Node;
 
@@ -21,7 +22,7 @@ pub(super) struct Declared<'t> {
 
 impl<'t> Declared<'t> {
     /// Reads it.
-    pub(super) fn of(text: &'t str, root: Node<'t>) -> Declared<'t> {
+    pub(super) fn of(text: &'t str, root: Node<'t>, types: &Types) -> Declared<'t> {
         let mut found = Declared::default();
         let mut todo = vec![root];
         while let Some(node) = todo.pop() {
@@ -37,7 +38,7 @@ impl<'t> Declared<'t> {
                 found.unclear.push(&text[node.byte_range()]);
             }
             if node.kind() == "declaration" {
-                found.globals.extend(shared(text, node));
+                found.globals.extend(shared(text, node, types));
                 found.pointers(text, node);
             }
         }
@@ -75,20 +76,16 @@ fn is_apart(word: &str) -> bool {
     )
 }
 
-fn is_atomic(word: &str) -> bool {
-    word.starts_with("_Atomic") || word.starts_with("atomic_")
-}
-
 /// The variables of a declaration, without constants, and without those that are of one thread, or
 /// defined elsewhere.
-pub(super) fn shared(text: &str, declaration: Node<'_>) -> Vec<(String, Global)> {
-    let (mut constant, mut atomic) = (false, false);
+pub(super) fn shared(text: &str, declaration: Node<'_>, types: &Types) -> Vec<(String, Global)> {
+    let base = types.before(text, declaration);
+    let mut constant = false;
     for child in children(declaration) {
         let word = &text[child.byte_range()];
         if is_apart(word) {
             return Vec::new();
         }
-        atomic |= is_atomic(word);
         constant |= matches!(word, "const" | "constexpr");
     }
     let mut cursor = declaration.walk();
@@ -123,31 +120,13 @@ pub(super) fn shared(text: &str, declaration: Node<'_>) -> Vec<(String, Global)>
                 words.iter().any(|word| is_atomic(word))
             }
             None if constant => return None,
-            None => atomic,
+            None => {
+                dimensions += base.dimensions;
+                base.atomic
+            }
         };
-        let global = Global {
-            dimensions,
-            is_pointer: pointer.is_some(),
-            atomic,
-        };
+        let global = Global { dimensions, atomic };
         Some((text[name.byte_range()].to_string(), global))
     };
     declarators.filter_map(variable).collect()
-}
-
-/// All names that declarations and parameters in a tree declare.
-pub(super) fn names(text: &str, root: Node<'_>) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut todo = vec![root];
-    while let Some(node) = todo.pop() {
-        if matches!(node.kind(), "declaration" | "parameter_declaration") {
-            let mut cursor = node.walk();
-            let all = node.children_by_field_name("declarator", &mut cursor);
-            let all = all.map(|d| d.child_by_field_name("declarator").unwrap_or(d));
-            let all = all.filter_map(declared);
-            found.extend(all.map(|name| text[name.byte_range()].to_string()));
-        }
-        todo.extend(children(node));
-    }
-    found
 }

@@ -6,8 +6,9 @@
 
 use super::bodies::{Around, Followed};
 use super::declared::Declared;
-use crate::leads::{Lead, Place, Visible};
+use crate::leads::{Lead, Place, Scope, Visible};
 use crate::lexer::{self, Kind};
+use crate::members::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
 
@@ -19,7 +20,8 @@ pub(super) struct Piece<'t> {
     pub(super) text: &'t str,
     /// None: the parser could not read it.
     pub(super) body: Option<Node<'t>>,
-    pub(super) parameters: Vec<Option<String>>,
+    /// The list of its parameters.
+    pub(super) parameters: Option<Node<'t>>,
     /// It runs when a worker begins, or in the process of the server's own code.
     pub(super) elsewhere: bool,
 }
@@ -42,7 +44,7 @@ pub(super) fn solve<'t>(
 ) {
     let mut pointers: BTreeMap<&str, Lead> = BTreeMap::new();
     for name in declared.pointers.keys() {
-        if !around.unsure.contains(name) {
+        if !around.outside.macros.unsure.contains(name) {
             pointers.insert(name, Lead::Nothing);
         }
     }
@@ -100,7 +102,13 @@ fn round<'n>(
     pieces: &[(&Piece<'_>, Vec<&'n str>)],
     names: impl Iterator<Item = &'n str>,
 ) -> BTreeMap<&'n str, Lead> {
-    let outside = Visible::new(&around.globals, &around.pointers, BTreeSet::new());
+    let outside = Visible::new(
+        &around.outside,
+        &around.pointers,
+        BTreeSet::new(),
+        Names::new(),
+    );
+    let scope = Scope::of(text);
     let mut found: BTreeMap<&str, Lead> = BTreeMap::new();
     let mut give = |name: &'n str, lead: Lead| {
         let lead = match lead {
@@ -114,13 +122,13 @@ fn round<'n>(
     for name in names {
         give(name, Lead::Nothing);
         for value in &declared.pointers[name] {
-            give(name, outside.lead(text, *value, true));
+            give(name, outside.lead(&scope, *value, 1));
         }
     }
     for (piece, named) in pieces {
         let followed = piece
             .body
-            .map(|body| Followed::of(piece.text, body, around, &piece.parameters))
+            .map(|body| Followed::of(piece.text, body, around, piece.parameters))
             .filter(|followed| followed.sure);
         for name in named.iter().copied() {
             let lead = followed

@@ -1,5 +1,6 @@
 //! C globals that actions write: which writes are found, and in which models they are reported.
 
+mod members;
 mod pointers;
 
 use nest_check::check;
