@@ -63,22 +63,30 @@ pub fn c_format() -> Outcome {
     files.extend(tool::files("conditioning")?);
     files.extend(tool::files("kernel/bpf")?);
     files.retain(|path| has_extension(path, &["c", "h"]));
-    let mut unformatted = Vec::new();
-    for file in &files {
-        let mut command = Command::new("clang-format");
-        let text = tool::output(command.arg(file).current_dir(tool::root()))?;
-        if tool::text(file).as_deref() != Some(&text) {
-            unformatted.push(file.display().to_string());
-        }
+    let mut command = Command::new("clang-format");
+    command
+        .args(["--dry-run", "-Werror"])
+        .args(&files)
+        .current_dir(tool::root());
+    let output = command.output().map_err(|e| tool::absent(&command, &e))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(format!("{} files", files.len()));
     }
+    // It names each place: `FILE:LINE:COLUMN: error: …`.
+    let unformatted: BTreeSet<&str> = said
+        .lines()
+        .filter(|line| line.contains(": error: "))
+        .filter_map(|line| line.split(':').next())
+        .collect();
     if unformatted.is_empty() {
-        Ok(format!("{} files", files.len()))
-    } else {
-        Err(format!(
-            "not formatted; run: clang-format -i {}",
-            unformatted.join(" ")
-        ))
+        return Err(format!("clang-format failed: {}\n{said}", output.status));
     }
+    let names: Vec<&str> = unformatted.into_iter().collect();
+    Err(format!(
+        "not formatted; run: clang-format -i {}",
+        names.join(" ")
+    ))
 }
 
 fn breach(path: &Path, line: usize, what: &str) -> String {
