@@ -126,6 +126,8 @@ const RUST: &[&str] = &[
     "crates",
     "docs",
     "examples",
+    "fuzz/corpus",
+    "kernel",
     "runtime",
     "tests",
     "xtask",
@@ -360,6 +362,21 @@ pub const STEPS: &[Step] = &[
         "random conversations come to no states but those that the checker knows",
         Paths(&["crate:nest-machine"]),
         Cargo(&["test", "--quiet", "--workspace", "--test", "reach_random"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "damaged",
+        "the compiler comes back from random damage to specifications, in time",
+        Paths(RUST),
+        Cargo(&[
+            "test",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "mutations",
+            "every_mutation_comes_back_in_time",
+        ]),
     )
     .draws()
     .splits(),

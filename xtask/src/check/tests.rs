@@ -198,3 +198,21 @@ fn the_table_is_sound() {
         }
     }
 }
+
+#[test]
+fn what_cargo_compiles_is_read() {
+    let paths = |name: &str| {
+        let step = STEPS.iter().find(|step| step.name == name).unwrap();
+        match step.inputs {
+            steps::Inputs::Paths(paths) => paths,
+            steps::Inputs::Any => panic!("{name} reads anything"),
+        }
+    };
+    let crates = tool::files(".").unwrap().into_iter();
+    for file in crates.filter(|file| file.ends_with("Cargo.toml") && !file.starts_with("fuzz")) {
+        for step in ["clippy", "test", "damaged"] {
+            let inside = paths(step).iter().any(|path| file.starts_with(path));
+            assert!(inside, "{step} does not read {}", file.display());
+        }
+    }
+}
