@@ -264,22 +264,7 @@ pub const STEPS: &[Step] = &[
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
         Paths(&["crate:nest-runtime", "tests/support"]),
-        Program(&[
-            "make",
-            "-C",
-            "runtime/tests",
-            "wheel",
-            "text",
-            "header",
-            "mailbox",
-            "mails",
-            "cuts",
-            "times",
-            "oracle",
-            "faults",
-            "sockets",
-            "costs",
-        ]),
+        Program(&["make", "-C", "runtime/tests", "behaviour"]),
     )
     .takes(110)
     .draws(),
@@ -289,7 +274,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["conditioning", "examples", NEST]),
         Program(&["make", "-s", "-C", "conditioning", "check"]),
     )
-    .takes(60),
+    .takes(140),
     Step::new(
         "meeting",
         "connections send to each other: in order, to members only, however workers die",
@@ -527,7 +512,7 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "kernel/tests/run.py"]),
     )
     .draws()
-    .takes(120),
+    .takes(240),
     Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",
