@@ -1,7 +1,7 @@
 //! Checks the project's rules that a program can check; CONTRIBUTING.md has the reasons.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::imports;
@@ -23,6 +23,7 @@ pub fn tidy() -> Outcome {
     let files = tool::files(".")?;
     let mut found = Vec::new();
     let mut checked = 0;
+    let untested = untested(&files);
     for path in &files {
         let Some(text) = tool::text(path) else {
             continue;
@@ -35,6 +36,10 @@ pub fn tidy() -> Outcome {
         if has_extension(path, &["rs", "c", "h", "py", "sh"]) {
             length(path, &text, &mut found);
             header(path, &text, &mut found);
+        }
+        if has_extension(path, &["rs"]) {
+            let silent = untested.iter().any(|folder| path.starts_with(folder));
+            unrun(path, &text, silent, &mut found);
         }
         if path.starts_with("runtime") && has_extension(path, &["c", "h"]) {
             conditions(path, &text, &mut found);
@@ -141,6 +146,41 @@ fn header(path: &Path, text: &str, found: &mut Vec<String>) {
             1,
             "the first lines do not say what the file is for",
         ));
+    }
+}
+
+/// Crates whose unit tests cargo neither builds nor runs.
+fn untested(files: &[PathBuf]) -> Vec<PathBuf> {
+    let manifests = files.iter().filter(|path| path.ends_with("Cargo.toml"));
+    let silent = manifests.filter(|path| {
+        let text = tool::text(path).unwrap_or_default();
+        text.lines().any(|line| line == "test = false")
+    });
+    silent
+        .filter_map(|path| path.parent().map(Path::to_owned))
+        .collect()
+}
+
+/// What cargo is told not to look for must not be there: examples in documentation, which are a program each,
+/// and, if `silent`, unit tests.
+fn unrun(path: &Path, text: &str, silent: bool, found: &mut Vec<String>) {
+    let mut inside = false;
+    for (i, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        let comment = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"));
+        if let Some(fence) = comment.and_then(|text| text.trim().strip_prefix("```")) {
+            inside = !inside;
+            if inside && fence != "text" {
+                let what = "an example in documentation, which is not run; write a test";
+                found.push(breach(path, i + 1, what));
+            }
+        }
+        if silent && line == "#[test]" && !path.iter().any(|part| part == "tests") {
+            let what = "a unit test of a crate whose Cargo.toml has `test = false`";
+            found.push(breach(path, i + 1, what));
+        }
     }
 }
 
@@ -317,6 +357,27 @@ mod tests {
             0
         );
         assert_eq!(breaches(header, "a.c", "#include <a.h>\n"), 1);
+    }
+
+    #[test]
+    fn what_is_not_run_is_found() {
+        let breaches = |path: &str, text: &str, silent| {
+            let mut found = Vec::new();
+            unrun(Path::new(path), text, silent, &mut found);
+            found.len()
+        };
+        let example = "/// ```\n/// f();\n/// ```\nfn f() {}\n";
+        assert_eq!(breaches("a/src/b.rs", example, false), 1);
+        let shown = "//! ```text\n//! ```\n/// ```rust\n/// ```\n";
+        assert_eq!(breaches("a/src/b.rs", shown, false), 1);
+        let test = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn f() {}\n}\n";
+        assert_eq!(breaches("a/src/b.rs", test, true), 1);
+        assert_eq!(breaches("a/src/b.rs", test, false), 0);
+        assert_eq!(breaches("a/tests/b.rs", test, true), 0);
+        assert_eq!(
+            untested(&["crates/nest-syntax/Cargo.toml".into()]),
+            [PathBuf::from("crates/nest-syntax")]
+        );
     }
 
     #[test]
