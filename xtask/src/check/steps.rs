@@ -302,6 +302,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/coverage", "tests/support", "examples", NEST]),
         Program(&["python3", "tests/coverage/run.py"]),
     )
+    .draws()
     .takes(80),
     Step::new(
         "simulate",
