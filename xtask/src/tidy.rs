@@ -48,6 +48,7 @@ pub fn tidy() -> Outcome {
             scopes(path, &text, &mut found);
         }
     }
+    unnamed(&files, &mut found);
     pages(&mut found)?;
     let subjects = wording::subjects(&mut found);
     found.extend(imports::circles()?);
@@ -180,6 +181,38 @@ fn unrun(path: &Path, text: &str, silent: bool, found: &mut Vec<String>) {
         if silent && line == "#[test]" && !path.iter().any(|part| part == "tests") {
             let what = "a unit test of a crate whose Cargo.toml has `test = false`";
             found.push(breach(path, i + 1, what));
+        }
+    }
+}
+
+/// A part of a program of tests is compiled only if its `main.rs` names it.
+fn unnamed(files: &[PathBuf], found: &mut Vec<String>) {
+    for main in files {
+        let Some(folder) = main.parent().filter(|_| main.ends_with("main.rs")) else {
+            continue;
+        };
+        if !folder
+            .parent()
+            .is_some_and(|tests| tests.ends_with("tests"))
+        {
+            continue;
+        }
+        let text = tool::text(main).unwrap_or_default();
+        let parts = files
+            .iter()
+            .filter(|path| *path != main && has_extension(path, &["rs"]));
+        for part in parts {
+            let named = if part.ends_with("mod.rs") {
+                part.parent().unwrap_or(part)
+            } else {
+                part
+            };
+            let name = named.file_stem().unwrap_or_default().to_string_lossy();
+            let line = format!("mod {name};");
+            if named.parent() == Some(folder) && !text.lines().any(|other| other == line) {
+                let what = format!("{} does not name it, so nobody compiles it", main.display());
+                found.push(breach(part, 1, &what));
+            }
         }
     }
 }
@@ -378,6 +411,24 @@ mod tests {
             untested(&["crates/nest-syntax/Cargo.toml".into()]),
             [PathBuf::from("crates/nest-syntax")]
         );
+    }
+
+    #[test]
+    fn parts_of_tests_that_are_not_named_are_found() {
+        let folder = Path::new("crates/nest-check/tests/check");
+        let files = [
+            "main.rs",
+            "bounds.rs",
+            "globals/mod.rs",
+            "globals/pointers.rs",
+        ];
+        let mut files: Vec<PathBuf> = files.map(|name| folder.join(name)).into();
+        let mut found = Vec::new();
+        unnamed(&files, &mut found);
+        assert_eq!(found, Vec::<String>::new());
+        files.extend(["nobody.rs", "none/mod.rs"].map(|name| folder.join(name)));
+        unnamed(&files, &mut found);
+        assert_eq!(found.len(), 2, "{found:?}");
     }
 
     #[test]
