@@ -114,9 +114,11 @@ def place():
 
 
 def nest(*arguments):
-    """Runs the compiler; what it says if it fails."""
+    """Runs the compiler; what it says if it fails. With sanitizers, gcc that optimises a little takes
+    three times as long as clang that does not."""
+    quick = {**os.environ, 'CC': 'clang', 'CFLAGS': '-O0 -Wno-error=format-security'}
     done = subprocess.run([compiler(), *arguments], cwd=place().name, capture_output=True, text=True,
-                          check=False, timeout=300)
+                          check=False, timeout=300, env=quick)
     expect(not done.returncode, f'nest {" ".join(arguments)}: {done.stderr}')
 
 

@@ -14,6 +14,7 @@ import time
 import urllib.request
 
 from accelerated import NEST, ROOT, WAIT, Failed, Site, answer, free_port, same, until
+from servers import QUICK
 
 REQUEST = b'GET /a.txt HTTP/1.1\r\nHost: test\r\n\r\n'
 SPEC = '''%option eventServer 1000
@@ -63,7 +64,7 @@ class Generated(Site):
         with open(os.path.join(folder, 'own.nest'), 'w', encoding='utf-8') as file:
             file.write(self.spec)
         subprocess.run([NEST, 'build', '--model', self.model, 'own.nest'], cwd=folder, check=True, timeout=600,
-                       capture_output=True)
+                       capture_output=True, env={**os.environ, **QUICK})
 
     def start(self, ready=READY):
         self.build()

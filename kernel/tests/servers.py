@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 
+QUICK = {'CC': 'clang', 'CFLAGS': '-O0 -Wno-error=format-security'}     # variables of generated servers
 NGINX = '''daemon off; error_log {folder}/error.log; pid {folder}/nginx.pid; worker_processes 1;
 events {{ worker_connections 4096; }}
 http {{
@@ -75,7 +76,7 @@ def web(model, nest, root):
         build = os.path.join(site.folder, 'build')
         shutil.copytree(os.path.join(root, 'examples', 'web'), build, dirs_exist_ok=True)
         subprocess.run([nest, 'build', '--model', model, 'web.nest'], cwd=build, check=True, timeout=300,
-                       capture_output=True)
+                       capture_output=True, env={**os.environ, **QUICK})
         common = [os.path.join(build, 'web'), '--set', f'fileRoot={site.www}', '--set', 'user=root', '--set']
         return [*common, f'serverPort={site.port}'], [*common, f'serverPort={site.alone}']
     return made

@@ -75,7 +75,7 @@ def many(folder, arguments):
         lives = arguments.lives or -(-arguments.of // unit.SPECS[spec].share)
         for sanitize, count in ((False, lives), (True, max(1, lives // 25))):
             program = build(f"{folder}/{'sanitized' if sanitize else 'plain'}", spec,
-                            SANITIZE if sanitize else [])
+                            SANITIZE if sanitize else QUICKLY if lives < SHARE else [])
             if program is None:
                 return 0, 1
             plans += [(program, spec, sanitize, first, min(SHARE, count - first))

@@ -45,6 +45,7 @@ from world import World                                             # noqa: E402
 
 KERNEL = 'docs/howto/accelerate.md'     # needs root and what the kernel part needs
 GENERATED = ('docs/mistakes.md',)   # pages whose outputs --write renews
+USUAL = ('README.md', 'docs/mistakes.md')       # the page that everybody tries, and one that shows what gcc says
 
 
 def pages():
@@ -122,7 +123,7 @@ def carry_out(path, nest, cache, write):
     renewed = {}
     beside = {'examples': os.path.join(ROOT, 'examples')} if path.startswith('examples/') else \
         {f'nest/{name}': os.path.join(ROOT, name) for name in ('conditioning', 'examples')}
-    with World(nest, cache, beside) as world:
+    with World(nest, cache, beside, path in USUAL) as world:
         reader = Reader(world)
         for block in blocks(text):
             try:

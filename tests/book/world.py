@@ -94,8 +94,9 @@ class Output:
 class World:
     """A folder in which the commands of a page run; a context manager that leaves nothing behind."""
 
-    def __init__(self, nest, cache, beside):
-        """`beside`: a folder of the project that lies in the reader's, by the name that it has there."""
+    def __init__(self, nest, cache, beside, usual=False):
+        """`beside`: a folder of the project that lies in the reader's, by the name that it has there. `usual`:
+        servers are compiled by the usual compiler; else by the one of tests, which takes half as long."""
         self.place = tempfile.TemporaryDirectory(prefix='nest-book-')
         self.home = self.folder = os.path.join(self.place.name, 'home')
         programs = os.path.join(self.place.name, 'bin')
@@ -108,9 +109,9 @@ class World:
         self.ports = {}
         for port in PORTS:
             self.ports[port] = free_port(self.ports.values())
-        self.around = environment(      # CFLAGS: the compiler is the user's, whose messages pages show
+        self.around = environment(
             HOME=self.home, PATH=programs + ':' + os.environ['PATH'], XDG_CACHE_HOME=cache, NO_COLOR='1',
-            TZ='UTC', CFLAGS='-O0 -g0')
+            TZ='UTC', **({'CFLAGS': '-O0 -g0'} if usual else {}))
         self.server, self.said = None, None
         self.left = []              # process groups of commands that went on in the background
 

@@ -2,7 +2,7 @@
 """Runs `nest test` with the examples: their conversations pass, and so do generated ones, which cover what
 was reported and are the same each time.
 
-    tests/coverage/run.py             all
+    tests/coverage/run.py             all; generated ones of some, which CHECK_SEED draws, or with CHECK_ALL=1 of all
     tests/coverage/run.py login       examples of that name
 
 Must not know: how conversations are held or found.
@@ -18,6 +18,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from support import sample                                          # noqa: E402
 from support.nest import ROOT, Failed, program, run                 # noqa: E402
 from support.report import Report                                   # noqa: E402
 
@@ -27,6 +28,7 @@ MADE = {                # example: the least that must be covered, in percent, a
     'depot': (100, True),
     'demo': (90, True),
 }
+SOME = 2                # of these, in a sample
 
 
 class Suite:
@@ -90,6 +92,8 @@ class Suite:
 def main():
     """Runs, reports; the exit status."""
     report = Report('coverage')
+    report.note(sample.described())
+    generated = [name for name in MADE if name in sys.argv[1:]] or sample.some(MADE, SOME, 'coverage')
     with tempfile.TemporaryDirectory(prefix='nest-coverage-') as folder:
         suite = Suite(program(), folder, report)
         shutil.copytree(os.path.join(ROOT, 'examples'), folder, dirs_exist_ok=True)  # some include files of others
@@ -99,7 +103,7 @@ def main():
             if not wanted or len(pages) < 2:        # a README is for people
                 continue
             suite.attempt(name, 'its conversations go as written', lambda: suite.as_written(name))
-            if name not in MADE:
+            if name not in generated:
                 continue
             least, keeps = MADE[name]
             if not keeps:

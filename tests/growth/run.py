@@ -21,6 +21,7 @@ from support import sample                                          # noqa: E402
 from support.nest import Failed, environment, program, run          # noqa: E402
 from support.report import Report                                   # noqa: E402
 
+COMMANDS = ('check', 'gen')
 SIZE = 100          # the smaller of the two sizes, when instructions are counted
 SOME = 2            # shapes of a sample, and those of ALWAYS; each is checked or compiled in turn
 # Shapes that once grew exponentially or with the square; they are always compiled.
@@ -72,20 +73,30 @@ def instructions(nest, text, command, folder):
     return int(found[1])
 
 
-def count(report, nest, names, folder):
-    """Compares the instructions for each shape and command."""
+def chosen(parts):
+    """The shapes and commands of this run: those whose names contain a part, or a sample."""
+    every = [(name, command) for command in COMMANDS for name in shapes.ALL]
+    if parts:
+        return [(name, command) for name, command in every if any(part in name for part in parts)]
+    if sample.ALL:
+        return sample.share(every)
+    drawn = sample.some([name for name in shapes.ALL if name not in ALWAYS], SOME)
+    return [(name, sample.one(name, COMMANDS)) for name in shapes.ALL if name in ALWAYS or name in drawn]
+
+
+def count(report, nest, pairs, folder):
+    """Compares the instructions for shapes and commands."""
     report.heading(f'Instructions, sizes {SIZE} and {4 * SIZE}')
     idle = instructions(nest, shapes.rules('"a" NL { }\n'), 'check', folder)
-    for name in names:
-        for command in sample.some(('check', 'gen'), 1, name):
-            try:
-                found = grows(nest, name, command, folder, idle)
-            except Failed as error:
-                report.line(False, command, name, '', error)
-                continue
-            ratio, large, size = found
-            report.line(ratio <= MOST_RATIO, command, name, f'{large / 1e6:8.1f} M, x {ratio:.1f}',
-                        f'size {size} takes {ratio:.1f} times the instructions of size {size // 4}')
+    for name, command in pairs:
+        try:
+            found = grows(nest, name, command, folder, idle)
+        except Failed as error:
+            report.line(False, command, name, '', error)
+            continue
+        ratio, large, size = found
+        report.line(ratio <= MOST_RATIO, command, name, f'{large / 1e6:8.1f} M, x {ratio:.1f}',
+                    f'size {size} takes {ratio:.1f} times the instructions of size {size // 4}')
 
 
 def grows(nest, name, command, folder, idle):
@@ -103,22 +114,21 @@ def grows(nest, name, command, folder, idle):
     return large / max(small, 1), large, size
 
 
-def measure(report, nest, names, folder, size):
+def measure(report, nest, pairs, folder, size):
     """Compares user times and prints memory."""
     report.heading(f'User time and memory, sizes {size} and {4 * size}')
-    for name in names:
-        for command in ('check', 'gen'):
-            try:
-                small, large = (compile_with(nest, shapes.ALL[name](n), command, folder)
-                                for n in (size, 4 * size))
-            except Failed as error:
-                report.line(False, command, name, '', error)
-                continue
-            ratio = large.ru_utime / max(small.ru_utime, 0.01)
-            good = large.ru_utime < SECONDS and (ratio <= MOST_RATIO or large.ru_utime < 0.2)
-            report.line(good, command, name,
-                        f'{len(shapes.ALL[name](4 * size)) >> 10:6} KB {small.ru_utime:7.2f} s '
-                        f'{large.ru_utime:7.2f} s x {ratio:4.1f} {large.ru_maxrss >> 10:5} MB')
+    for name, command in pairs:
+        try:
+            small, large = (compile_with(nest, shapes.ALL[name](n), command, folder)
+                            for n in (size, 4 * size))
+        except Failed as error:
+            report.line(False, command, name, '', error)
+            continue
+        ratio = large.ru_utime / max(small.ru_utime, 0.01)
+        good = large.ru_utime < SECONDS and (ratio <= MOST_RATIO or large.ru_utime < 0.2)
+        report.line(good, command, name,
+                    f'{len(shapes.ALL[name](4 * size)) >> 10:6} KB {small.ru_utime:7.2f} s '
+                    f'{large.ru_utime:7.2f} s x {ratio:4.1f} {large.ru_maxrss >> 10:5} MB')
 
 
 def main():
@@ -129,21 +139,22 @@ def main():
     parser.add_argument('shape', nargs='*', help='only shapes whose names contain this')
     parser.add_argument('--time', type=int, metavar='SIZE',
                         help='measure the time of sizes SIZE and 4 SIZE instead')
+    parser.add_argument('--list', action='store_true', help='list the shapes and commands of this run, and stop')
     options = parser.parse_args()
+    pairs = chosen(options.shape or ([''] if options.time else []))
+    if options.list:
+        for name, command in pairs:
+            print(f'{command} {name}')
+        return 0
     report = Report('growth')
     report.note(sample.described())
-    names = sample.some([name for name in shapes.ALL if name not in ALWAYS], SOME)
-    names = [name for name in shapes.ALL if name in ALWAYS or name in names]
-    if options.shape or options.time:
-        names = [name for name in shapes.ALL
-                 if not options.shape or any(part in name for part in options.shape)]
     with tempfile.TemporaryDirectory(prefix='nest-growth-') as folder:
         nest = os.path.join(folder, 'nest')     # without what valgrind would read for each compilation
         run(['strip', '-o', nest, program()])
         if options.time:
-            measure(report, nest, names, folder, options.time)
+            measure(report, nest, pairs, folder, options.time)
         else:
-            count(report, nest, names, folder)
+            count(report, nest, pairs, folder)
     return report.close()
 
 

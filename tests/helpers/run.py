@@ -20,29 +20,15 @@ import scripted                                                     # noqa: E402
 import uploads                                                      # noqa: E402
 import writes                                                       # noqa: E402
 from support import sample                                          # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, checked, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
-    ('event', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
-     replies.PLAIN + uploads.PLAIN + writes.SANITIZED + blocks.PLAIN[:-1]),
-    ('event', 'tsan', ['clang', '-fsanitize=thread'],
-     (replies.sizes, replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED +
-     blocks.PLAIN[:-2]),
-    ('thread', 'tsan', ['clang', '-fsanitize=thread'],
-     (replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED),
-    ('script', 'asan', ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all'],
-     scripted.PLAIN),
+    ('event', 'asan', replies.PLAIN + uploads.PLAIN + writes.SANITIZED + blocks.PLAIN[:-1]),
+    ('event', 'tsan', (replies.sizes, replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED + blocks.PLAIN[:-2]),
+    ('thread', 'tsan', (replies.slow, uploads.whole, uploads.cut) + writes.SANITIZED),
+    ('script', 'asan', scripted.PLAIN),
 )
-
-
-def sanitized(nest, folder, model, name, words):
-    """A server built by hand with a sanitizer."""
-    exe, project = f'{folder}/server-{model}-{name}', f'{folder}/project-{model}-{name}'
-    run([nest, 'gen', '--model', model, f'{HERE}/server.nest', '-o', project])
-    run([*words, '-std=c17', '-D_GNU_SOURCE', '-O0', '-g', '-I.', 'server.c', 'actions.c',
-         '-pthread', '-o', exe], folder=project)
-    return exe
 
 
 def attempt(report, who, check, *given):
@@ -75,11 +61,12 @@ def main():
                 attempt(report, model, check, exe)
             for check in replies.SHIMMED + uploads.SHIMMED + writes.SHIMMED:
                 attempt(report, model, check, exe, shim)
-        for model, name, words, checks in SANITIZED if not plain else ():
+        for model, name, checks in SANITIZED if not plain else ():
             if model not in models:
                 continue
             report.heading(f'{model}, {name}')
-            exe = sanitized(nest, folder, model, name, words)
+            exe = f'{folder}/server-{model}-{name}'
+            run([nest, 'build', '--model', model, f'{HERE}/server.nest', '-o', exe], **checked(name))
             for check in checks:
                 attempt(report, name, check, exe)
     return report.close()

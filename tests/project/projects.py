@@ -4,6 +4,7 @@ Must not know: what the servers do.
 """
 
 import datetime
+import functools
 import os
 import re
 import shutil
@@ -89,18 +90,24 @@ def traces_of_this_machine(folder):
 
 def wrong_text(files, folder):
     """What a project's text has that it should not; None if nothing."""
-    for pattern in traces_of_this_machine(folder):
-        for path, text in files.items():
-            if (found := re.search(pattern, text)) is not None:
-                return f'{path} has {found.group()!r}'
+    patterns = tuple(traces_of_this_machine(folder))
     for path, text in files.items():
-        if '@@' in text:
-            return f'{path} has @@'
+        if (found := wrong_words(text, patterns)) is not None:
+            return f'{path} has {found}'
         if path.endswith(('.c', '.h')) and not path.startswith('runtime/'):
             code = _CODE.sub(' ', text)
             if (found := re.search(r'[^\n]*\$[^\n]*', code)) is not None:
                 return f'{path} has a $: {found.group().strip()[:100]}'
     return None
+
+
+@functools.cache        # most files of a project are those of all
+def wrong_words(text, patterns):
+    """The first words in a text that one of the patterns, or @@, stands for; None if there are none."""
+    for pattern in patterns:
+        if (found := re.search(pattern, text)) is not None:
+            return repr(found.group())
+    return '@@' if '@@' in text else None
 
 
 def unused_files(project, files, model):

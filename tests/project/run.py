@@ -39,7 +39,7 @@ COSTLY = (          # wide.nest, and all actions: the runtime is the same in all
     ('clang san', 'clang', f'-O1 {STRICT} {SANITIZE}', ''),
 )
 # What a sample does of each part; the seed draws which.
-SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 1, 5, 10
+SOME_TEXTS, SOME_WIDE, SOME_ACTIONS, SOME_EVERYWHERE = 50, 1, 5, 10
 SOME_TALKS, SOME_WATCHED, SOME_MACHINES, SOME_CRASHES = 2, 1, 1, 1
 TALKING = ('gcc', 'musl', 'O0 san', 'O3 san', 'clang san')
 SAN_ENVIRONMENT = {'ASAN_OPTIONS': 'detect_leaks=1', 'UBSAN_OPTIONS': 'print_stacktrace=1'}
@@ -53,6 +53,12 @@ class Suite:
         self.projects, self.specs = Projects(nest, folder), specs()
         self.made = {}
 
+    def project(self, name, model):
+        """The generated project of a specification in a model, which is made once."""
+        if (name, model) not in self.made:
+            self.made[name, model] = self.projects.generate(name, self.specs[name], model)
+        return self.made[name, model]
+
     def attempt(self, who, what, work, counted=''):
         """One check: passed unless it raises Failed."""
         try:
@@ -64,48 +70,54 @@ class Suite:
             return False
 
     def text(self):
-        """Generates everything, twice; looks at the text."""
+        """Generates specifications twice; looks at the text."""
         self.report.heading('Generated text')
-        for model in MODELS:
-            wrong, count = [], 0
-            for name, spec in self.specs.items():
-                self.made[name, model] = self.projects.generate(name, spec, model)
+        chosen = sample.some([(name, model) for model in MODELS for name in self.specs], SOME_TEXTS, 'text')
+        for name, model in chosen:
+            self.project(name, model)
         time.sleep(1.1)             # a time in the text would differ now
         for model in MODELS:
+            names = [name for name, its in chosen if its == model]
             wrong, count = [], 0
-            for name, spec in self.specs.items():
-                project = self.made[name, model]
+            for name in names:
+                project = self.project(name, model)
                 files = tree(project)
                 count += len(files)
-                if files != tree(self.projects.generate(name, spec, model, 'b')):
+                if files != tree(self.projects.generate(name, self.specs[name], model, 'b')):
                     wrong.append(f'{name}: two runs differ')
                 for found in (wrong_text(files, self.folder), unused_files(project, files, model)):
                     wrong += [f'{name}: {found}'] if found else []
-            self.report.line(not wrong, model, 'same bytes twice; no date, path, $, @@; all is used',
-                             f'{len(self.specs)} projects, {count} files', '\n'.join(wrong))
+            if names:
+                self.report.line(not wrong, model, 'same bytes twice; no date, path, $, @@; all is used',
+                                 f'{len(names)} projects, {count} files', '\n'.join(wrong))
 
-    def fits(self, variant, project):
-        """Whether a compiler has what a project needs: there is no OpenSSL for musl here."""
-        with open(os.path.join(self.made[project], 'Makefile'), encoding='utf-8') as file:
-            return 'musl' not in variant[0] or '-lssl' not in file.read()
+    def fits(self, variant, name, model):
+        """Whether a compiler has what a project needs: there is no OpenSSL for musl here. Of the models, only a
+        script needs none for a specification with TLS."""
+        if 'musl' not in variant[0] or model == 'script':
+            return True
+        with open(os.path.join(self.project(name, 'event'), 'Makefile'), encoding='utf-8') as file:
+            return '-lssl' not in file.read()
 
     def builds(self):
         """Specifications by all compilers, two at once."""
         self.report.heading(f'Builds by make, with {STRICT}')
         work = sample.some([(variant, 'wide', model, None) for variant in COSTLY for model in MODELS],
                            SOME_WIDE)
-        work += sample.some([(variant, *project, None) for variant in EVERYWHERE
-                             for project in self.made if self.fits(variant, project)], SOME_EVERYWHERE)
+        work += sample.some([(variant, name, model, None) for variant in EVERYWHERE for model in MODELS
+                             for name in self.specs if self.fits(variant, name, model)], SOME_EVERYWHERE)
         work += sample.some([(variant, name, 'event', 'actions.o') for variant in COSTLY
-                             for name in self.specs if name != 'wide' and self.fits(variant, (name, 'event'))],
+                             for name in self.specs if name != 'wide' and self.fits(variant, name, 'event')],
                             SOME_ACTIONS)
+        for _, name, model, _ in work:
+            self.project(name, model)       # here, because the builds run at a time
         errors, spent = {}, {}
 
         def one(item):
             (label, cc, flags, linker), name, model, target = item
             start = time.monotonic()
             try:
-                self.projects.build(self.made[name, model], label, cc, flags, linker, target)
+                self.projects.build(self.project(name, model), label, cc, flags, linker, target)
             except Failed as error:
                 errors.setdefault((label, model), []).append(f'{name}: {error}')
             spent[label, model] = spent.get((label, model), 0) + time.monotonic() - start
@@ -126,7 +138,7 @@ class Suite:
     def server(self, name, model, label='gcc'):
         """A server that builds() has built."""
         variant = next(v for v in EVERYWHERE + COSTLY if v[0] == label)
-        return self.projects.build(self.made[name, model], *variant)
+        return self.projects.build(self.project(name, model), *variant)
 
     def symbols(self):
         """The trace is in a server that asks for it, and in no other."""
@@ -167,7 +179,7 @@ class Suite:
         cross = 'aarch64-linux-gnu-gcc'
 
         def one(model, label, before, cc, flags, linker=''):
-            server = self.projects.build(self.made['wide', model], label, cc, flags, linker)
+            server = self.projects.build(self.project('wide', model), label, cc, flags, linker)
             said = talks.talk(model, before + [server])
             if re.sub(r"(?m)^.*ASan doesn't fully support makecontext.*\n", '', said).strip():
                 raise Failed(f'it wrote to stderr\n{said}')

@@ -5,6 +5,7 @@ how paths through actions are put together, in which sets are followed, in which
 Must not know: how they are found.
 """
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -18,7 +19,10 @@ from support.report import Report                                       # noqa: 
 
 TRIALS = '40000'
 FEW = 1                 # bugs of a sample
-TEST = ('cargo', 'test', '--quiet', '--package', 'nest-machine', '--test', 'reach_random')
+# Of the workspace: cargo builds dependencies of one package with other features, thus once more.
+TEST = ('cargo', 'test', '--quiet', '--workspace', '--test', 'reach_random')
+TARGET = os.path.abspath(os.environ.get('CARGO_TARGET_DIR') or os.path.join(ROOT, 'target'))
+LIBRARIES = ('.d', '.rlib', '.rmeta', '.so')    # what cargo builds of them
 SOURCES = 'crates'
 PARTS = ('Cargo.toml', 'Cargo.lock', 'conditioning', 'conformance', 'crates', 'kernel', 'xtask', 'runtime', 'tests/support')
 # What is wrong, where, what stands there, what is put in its place.
@@ -43,20 +47,29 @@ BUGS = (
 
 
 def copied(folder):
-    """The compiler's sources, put there; those that are as they were keep their times."""
+    """The compiler's sources, put there with their times, and the libraries that cargo has built of them. It knows
+    these again, because it names the parts of a workspace by their paths in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
     for part in PARTS:
         source, target = os.path.join(ROOT, part), os.path.join(folder, part)
         if os.path.isdir(source):
-            shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(source, target, ignore=shutil.ignore_patterns('target', 'build'))
         else:
             shutil.copy2(source, target)
+    built, own = (os.path.join(place, 'debug') for place in (TARGET, os.path.join(folder, 'target')))
+
+    def programs(place, names):
+        return [name for name in names if not name.endswith(LIBRARIES)] if place == os.path.join(built, 'deps') else []
+    with open(os.path.join(built, '.cargo-lock'), 'rb') as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)        # no cargo changes it meanwhile
+        for part in ('.fingerprint', 'build', 'deps'):
+            shutil.copytree(os.path.join(built, part), os.path.join(own, part), ignore=programs)
 
 
-def tried(folder):
-    """Whether the test passes, and what it says."""
-    environment = dict(os.environ, CHECK_TRIALS=TRIALS, RUST_BACKTRACE='0',
-                       CARGO_TARGET_DIR=os.path.join(folder, 'target'))
+def tried(folder, **more):
+    """Whether the test passes there, and what it says. `more`: variables."""
+    environment = dict(os.environ, CHECK_TRIALS=TRIALS, RUST_BACKTRACE='0', **more)
     for name in ('CHECK_SEED', 'CHECK_ALL', 'CHECK_SHARD'):     # with other seeds a bug might be found by chance only
         environment.pop(name, None)
     done = subprocess.run(TEST, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
@@ -75,7 +88,7 @@ def planted(folder, bug):
     try:
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text.replace(old, new))
-        passed, said = tried(folder)
+        passed, said = tried(folder, CARGO_TARGET_DIR=os.path.join(folder, 'target'))
     finally:
         with open(path, 'w', encoding='utf-8') as file:
             file.write(text)
@@ -87,18 +100,18 @@ def planted(folder, bug):
 def main():
     """Plants them one by one; the exit status."""
     report = Report('planted bugs in reach')
-    target = os.environ.get('CARGO_TARGET_DIR') or os.path.join(ROOT, 'target')
-    folder = os.path.join(os.path.abspath(target), 'planted')
-    os.makedirs(folder, exist_ok=True)
-    copied(folder)
-    for _, name, _, _ in BUGS:      # older than what a run before has made of it with a bug
-        os.utime(os.path.join(folder, SOURCES, name))
-    passed, said = tried(folder)
+    passed, said = tried(ROOT)
     report.line(passed, 'reach', 'nothing is planted', 'nothing is found', said[-2000:])
     report.note(sample.described())
-    for bug in sample.some(BUGS, FEW) if passed else ():
-        found, why = planted(folder, bug)
-        report.line(found, bug[1], bug[0], 'found', why)
+    if passed:
+        folder = os.path.join(TARGET, 'planted')
+        try:
+            copied(folder)
+            for bug in sample.some(BUGS, FEW):
+                found, why = planted(folder, bug)
+                report.line(found, bug[1], bug[0], 'found', why)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
     return report.close()
 
 

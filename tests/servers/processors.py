@@ -16,7 +16,7 @@ import tempfile
 import time
 import urllib.request
 from support.cases import attempt
-from support.nest import Failed, environment, program, run as command
+from support.nest import Failed, checked, environment, program, run as command
 from support.server import Client, Server
 
 SPEC = r'''
@@ -409,11 +409,11 @@ def run(report, models):
         for model in loops:
             base, tsan = (os.path.join(folder, f'{kind}-{model}') for kind in ('plain', 'tsan'))
             command([nest, 'build', '--model', model, spec, '-o', base])
-            command([nest, 'build', '--model', model, spec, '-o', tsan], CFLAGS='-O1 -g -fsanitize=thread')
+            command([nest, 'build', '--model', model, spec, '-o', tsan], **checked('tsan'))
             at_home = os.path.join(folder, f'home-{model}')
-            command([nest, 'build', '--model', model, home, '-o', at_home], CFLAGS='-O1 -g -fsanitize=thread')
+            command([nest, 'build', '--model', model, home, '-o', at_home], **checked('tsan'))
             stores = os.path.join(folder, f'files-{model}')
-            command([nest, 'build', '--model', model, store, '-o', stores], CFLAGS='-O1 -g -fsanitize=thread')
+            command([nest, 'build', '--model', model, store, '-o', stores], **checked('tsan'))
             cases = [(base, case, ()) for case in (free, waits, crowd, stopped, crashed)]
             cases += [(tsan, case, ()) for case in (free, waits, crowd, stopped)]
             cases += [(exe, inside, ('processors=none',)) for exe in (base, tsan)]

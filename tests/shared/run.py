@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 from support.cases import attempt                                   # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, one_client, program, run    # noqa: E402
+from support.nest import SOCKET_MODELS, Failed, checked, one_client, program, run     # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.sample import ALL, SEED, some                          # noqa: E402
 from support.server import Client, Server                           # noqa: E402
@@ -31,8 +31,7 @@ CLIENTS, EACH = 24, 150
 KILLS = 60 if ALL else 20      # of workers of one client; the others are replaced ever later
 FEW = 8 if ALL else 4
 FRESH = 'all workers end, and the variables of %shared get their initial values'
-SANITIZERS = {'thread': ['clang', '-fsanitize=thread'],
-              'event': ['gcc', '-fsanitize=address,undefined', '-fno-sanitize-recover=all']}
+SANITIZERS = {'thread': 'tsan', 'event': 'asan'}
 
 
 def line(client):
@@ -334,10 +333,8 @@ NAMES = {'<lambda>': kills.__doc__} | {
 
 def sanitized(nest, folder, model, spec):
     """A server built with a sanitizer."""
-    exe, project = f'{folder}/{spec}-{model}-sanitized', f'{folder}/{spec}-{model}-project'
-    run([nest, 'gen', '--model', model, f'{HERE}/{spec}.nest', '-o', project])
-    run([*SANITIZERS[model], '-std=c17', '-D_GNU_SOURCE', '-O1', '-g', '-I.', 'server.c', 'actions.c',
-         '-pthread', '-o', exe], folder=project)
+    exe = f'{folder}/{spec}-{model}-sanitized'
+    run([nest, 'build', '--model', model, f'{HERE}/{spec}.nest', '-o', exe], **checked(SANITIZERS[model]))
     return exe
 
 

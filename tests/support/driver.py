@@ -5,11 +5,8 @@ what is built, and what is checked.
 """
 
 import os
-from .nest import Failed, run
+from .nest import Failed, checked, run
 
-FLAGS = {'asan': '-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all',
-         'tsan': '-O1 -g -fsanitize=thread'}
-FLAGS['processors'] = FLAGS['tsan']
 SANITIZED = {'ASAN_OPTIONS': 'detect_leaks=1', 'TSAN_OPTIONS': 'halt_on_error=1'}     # the environment of such servers
 
 
@@ -32,7 +29,7 @@ def built(nest, spec, form, folder):
             spec = exe + '.nest'
             with open(spec, 'w', encoding='utf-8') as file:
                 file.write('%option processors 2\n' + text)
-        run([nest, 'build', '--model', model, spec, '-o', exe], **({'CFLAGS': FLAGS[how]} if how else {}))
+        run([nest, 'build', '--model', model, spec, '-o', exe], **(checked('tsan' if how == 'processors' else how) if how else {}))
     return exe
 
 

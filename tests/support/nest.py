@@ -20,6 +20,7 @@ TIME = 900          # seconds: for what hangs
 # Servers are built quickly, not well: clang takes half as long as gcc. tests/project and tests/cost use gcc, and optimise; so
 # do benches. clang would refuse formats of which nest only warns.
 QUICK = {'CC': 'clang', 'CFLAGS': '-O0 -g0 -Wno-error=format-security'}
+SANITIZERS = {'asan': 'address,undefined', 'tsan': 'thread'}
 
 
 class Failed(Exception):
@@ -29,6 +30,13 @@ class Failed(Exception):
 def one_client(exe):
     """Whether a process of this server, whose path names the model, serves one client at a time."""
     return any(model in exe for model in ONE_CLIENT)
+
+
+def checked(name):
+    """The variables with which servers are built with a sanitizer: without optimisation, which takes a third of
+    what gcc takes that optimises a little, and with lines for its reports."""
+    return {'CC': QUICK['CC'], 'CFLAGS': QUICK['CFLAGS'].replace('-g0', '-g1') +
+            f' -fsanitize={SANITIZERS[name]} -fno-sanitize-recover=all'}
 
 
 def program():

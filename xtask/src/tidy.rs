@@ -1,7 +1,7 @@
 //! Checks the project's rules that a program can check; CONTRIBUTING.md has the reasons.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::imports;
@@ -23,6 +23,7 @@ pub fn tidy() -> Outcome {
     let files = tool::files(".")?;
     let mut found = Vec::new();
     let mut checked = 0;
+    let untested = untested(&files);
     for path in &files {
         let Some(text) = tool::text(path) else {
             continue;
@@ -36,6 +37,10 @@ pub fn tidy() -> Outcome {
             length(path, &text, &mut found);
             header(path, &text, &mut found);
         }
+        if has_extension(path, &["rs"]) {
+            let silent = untested.iter().any(|folder| path.starts_with(folder));
+            unrun(path, &text, silent, &mut found);
+        }
         if path.starts_with("runtime") && has_extension(path, &["c", "h"]) {
             conditions(path, &text, &mut found);
         }
@@ -43,6 +48,7 @@ pub fn tidy() -> Outcome {
             scopes(path, &text, &mut found);
         }
     }
+    unnamed(&files, &mut found);
     pages(&mut found)?;
     let subjects = wording::subjects(&mut found);
     found.extend(imports::circles()?);
@@ -63,22 +69,30 @@ pub fn c_format() -> Outcome {
     files.extend(tool::files("conditioning")?);
     files.extend(tool::files("kernel/bpf")?);
     files.retain(|path| has_extension(path, &["c", "h"]));
-    let mut unformatted = Vec::new();
-    for file in &files {
-        let mut command = Command::new("clang-format");
-        let text = tool::output(command.arg(file).current_dir(tool::root()))?;
-        if tool::text(file).as_deref() != Some(&text) {
-            unformatted.push(file.display().to_string());
-        }
+    let mut command = Command::new("clang-format");
+    command
+        .args(["--dry-run", "-Werror"])
+        .args(&files)
+        .current_dir(tool::root());
+    let output = command.output().map_err(|e| tool::absent(&command, &e))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() {
+        return Ok(format!("{} files", files.len()));
     }
+    // It names each place: `FILE:LINE:COLUMN: error: …`.
+    let unformatted: BTreeSet<&str> = said
+        .lines()
+        .filter(|line| line.contains(": error: "))
+        .filter_map(|line| line.split(':').next())
+        .collect();
     if unformatted.is_empty() {
-        Ok(format!("{} files", files.len()))
-    } else {
-        Err(format!(
-            "not formatted; run: clang-format -i {}",
-            unformatted.join(" ")
-        ))
+        return Err(format!("clang-format failed: {}\n{said}", output.status));
     }
+    let names: Vec<&str> = unformatted.into_iter().collect();
+    Err(format!(
+        "not formatted; run: clang-format -i {}",
+        names.join(" ")
+    ))
 }
 
 fn breach(path: &Path, line: usize, what: &str) -> String {
@@ -133,6 +147,73 @@ fn header(path: &Path, text: &str, found: &mut Vec<String>) {
             1,
             "the first lines do not say what the file is for",
         ));
+    }
+}
+
+/// Crates whose unit tests cargo neither builds nor runs.
+fn untested(files: &[PathBuf]) -> Vec<PathBuf> {
+    let manifests = files.iter().filter(|path| path.ends_with("Cargo.toml"));
+    let silent = manifests.filter(|path| {
+        let text = tool::text(path).unwrap_or_default();
+        text.lines().any(|line| line == "test = false")
+    });
+    silent
+        .filter_map(|path| path.parent().map(Path::to_owned))
+        .collect()
+}
+
+/// What cargo is told not to look for must not be there: examples in documentation, which are a program each,
+/// and, if `silent`, unit tests.
+fn unrun(path: &Path, text: &str, silent: bool, found: &mut Vec<String>) {
+    let mut inside = false;
+    for (i, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        let comment = line
+            .strip_prefix("///")
+            .or_else(|| line.strip_prefix("//!"));
+        if let Some(fence) = comment.and_then(|text| text.trim().strip_prefix("```")) {
+            inside = !inside;
+            if inside && fence != "text" {
+                let what = "an example in documentation, which is not run; write a test";
+                found.push(breach(path, i + 1, what));
+            }
+        }
+        if silent && line == "#[test]" && !path.iter().any(|part| part == "tests") {
+            let what = "a unit test of a crate whose Cargo.toml has `test = false`";
+            found.push(breach(path, i + 1, what));
+        }
+    }
+}
+
+/// A part of a program of tests is compiled only if its `main.rs` names it.
+fn unnamed(files: &[PathBuf], found: &mut Vec<String>) {
+    for main in files {
+        let Some(folder) = main.parent().filter(|_| main.ends_with("main.rs")) else {
+            continue;
+        };
+        if !folder
+            .parent()
+            .is_some_and(|tests| tests.ends_with("tests"))
+        {
+            continue;
+        }
+        let text = tool::text(main).unwrap_or_default();
+        let parts = files
+            .iter()
+            .filter(|path| *path != main && has_extension(path, &["rs"]));
+        for part in parts {
+            let named = if part.ends_with("mod.rs") {
+                part.parent().unwrap_or(part)
+            } else {
+                part
+            };
+            let name = named.file_stem().unwrap_or_default().to_string_lossy();
+            let line = format!("mod {name};");
+            if named.parent() == Some(folder) && !text.lines().any(|other| other == line) {
+                let what = format!("{} does not name it, so nobody compiles it", main.display());
+                found.push(breach(part, 1, &what));
+            }
+        }
     }
 }
 
@@ -309,6 +390,45 @@ mod tests {
             0
         );
         assert_eq!(breaches(header, "a.c", "#include <a.h>\n"), 1);
+    }
+
+    #[test]
+    fn what_is_not_run_is_found() {
+        let breaches = |path: &str, text: &str, silent| {
+            let mut found = Vec::new();
+            unrun(Path::new(path), text, silent, &mut found);
+            found.len()
+        };
+        let example = "/// ```\n/// f();\n/// ```\nfn f() {}\n";
+        assert_eq!(breaches("a/src/b.rs", example, false), 1);
+        let shown = "//! ```text\n//! ```\n/// ```rust\n/// ```\n";
+        assert_eq!(breaches("a/src/b.rs", shown, false), 1);
+        let test = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn f() {}\n}\n";
+        assert_eq!(breaches("a/src/b.rs", test, true), 1);
+        assert_eq!(breaches("a/src/b.rs", test, false), 0);
+        assert_eq!(breaches("a/tests/b.rs", test, true), 0);
+        assert_eq!(
+            untested(&["crates/nest-syntax/Cargo.toml".into()]),
+            [PathBuf::from("crates/nest-syntax")]
+        );
+    }
+
+    #[test]
+    fn parts_of_tests_that_are_not_named_are_found() {
+        let folder = Path::new("crates/nest-check/tests/check");
+        let files = [
+            "main.rs",
+            "bounds.rs",
+            "globals/mod.rs",
+            "globals/pointers.rs",
+        ];
+        let mut files: Vec<PathBuf> = files.map(|name| folder.join(name)).into();
+        let mut found = Vec::new();
+        unnamed(&files, &mut found);
+        assert_eq!(found, Vec::<String>::new());
+        files.extend(["nobody.rs", "none/mod.rs"].map(|name| folder.join(name)));
+        unnamed(&files, &mut found);
+        assert_eq!(found.len(), 2, "{found:?}");
     }
 
     #[test]

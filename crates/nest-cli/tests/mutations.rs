@@ -1,10 +1,13 @@
 //! Broken specifications by the thousand: the compiler comes back from each, in time, with
 //! findings that can be printed or with a machine that can be emitted.
 //!
-//! Seeds are the project's own specifications and fuzz/corpus; the mutations are the same in every
-//! run. What fails is written to a file and named.
+//! They are made of the project's own specifications and fuzz/corpus; `support/sample.rs` says how many
+//! are tried. What fails is written to a file and named.
 
 #![allow(clippy::unwrap_used)]
+
+#[path = "../../../tests/support/sample.rs"]
+mod sample;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,15 +16,21 @@ use std::time::{Duration, Instant};
 use nest_machine::Overrides;
 use nest_syntax::Loader;
 use rustix::time::{ClockId, clock_gettime};
+use sample::Volume;
 
-/// Of the processor, for one input, unoptimised, beside the other test. A real one takes a
+/// Of the processor, for one input, unoptimised, beside the other tests. A real one takes a
 /// thousandth of it.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// For one input that does not even use the processor.
 const STUCK: Duration = Duration::from_secs(300);
 
-const MUTATIONS: usize = 3000;
+/// Mutations to try.
+const VOLUME: Volume = Volume {
+    quick: 1_000,
+    sample: 5_000,
+    full: 100_000,
+};
 
 /// Inputs are not made longer than this.
 const LONGEST: usize = 6000;
@@ -94,14 +103,21 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn every_mutation_comes_back_in_time() {
+fn every_specification_comes_back_in_time() {
     let seeds = seeds();
     assert!(seeds.len() > 50, "only {} seeds", seeds.len());
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let mutated: Vec<String> = (0..MUTATIONS)
-        .map(|i| mutate(&seeds, &seeds[i % seeds.len()], &mut random))
-        .collect();
-    run("mutation", seeds.into_iter().chain(mutated));
+    run("specification", (0..).zip(seeds));
+}
+
+#[test]
+fn every_mutation_comes_back_in_time() {
+    let seeds = seeds();
+    let mutated = VOLUME.seeds(1).map(|number| {
+        let mut random = Random::new(number);
+        let seed = &seeds[random.below(seeds.len())];
+        (number, mutate(&seeds, seed, &mut random))
+    });
+    run("CHECK_TRIALS=1 CHECK_SEED", mutated);
 }
 
 #[test]
@@ -161,11 +177,11 @@ fn hostile_inputs_come_back_in_time() {
         many(200_000, "\0"),
         many(300_000, "\u{e9}"),
     ];
-    run("hostile input", inputs.into_iter());
+    run("hostile input", (0..).zip(inputs));
 }
 
 /// Compiles each in a thread that can be given up; a panic or a long wait names the input.
-fn run(what: &str, texts: impl Iterator<Item = String>) {
+fn run(what: &str, texts: impl Iterator<Item = (u64, String)>) {
     let (sender, done) = channel();
     let (inputs, work) = channel::<String>();
     std::thread::Builder::new()
@@ -179,7 +195,7 @@ fn run(what: &str, texts: impl Iterator<Item = String>) {
             }
         })
         .unwrap();
-    for (number, text) in texts.enumerate() {
+    for (number, text) in texts {
         inputs.send(text.clone()).unwrap();
         let (started, before) = (Instant::now(), processor());
         loop {
@@ -187,17 +203,17 @@ fn run(what: &str, texts: impl Iterator<Item = String>) {
             match done.recv_timeout(Duration::from_millis(100)) {
                 Ok(()) => {
                     if used > LIMIT / 4 {
-                        println!("{what} {number} took {used:?}");
+                        println!("{what}={number} took {used:?}");
                     }
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) => assert!(
                     used < LIMIT && started.elapsed() < STUCK,
-                    "{what} {number} takes too long: {}",
+                    "{what}={number} takes too long: {}",
                     keep(&text)
                 ),
                 Err(RecvTimeoutError::Disconnected) => {
-                    panic!("{what} {number} makes the compiler panic: {}", keep(&text))
+                    panic!("{what}={number} makes the compiler panic: {}", keep(&text))
                 }
             }
         }
@@ -333,10 +349,14 @@ fn mutate(seeds: &[String], seed: &str, random: &mut Random) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// xorshift64*: the same numbers in every run.
+/// xorshift64*: the same numbers for a seed.
 struct Random(u64);
 
 impl Random {
+    fn new(seed: u64) -> Self {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
     /// Below `limit`, which is not 0.
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;

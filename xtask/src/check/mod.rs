@@ -4,6 +4,8 @@
 //! repeated. A step whose program or script is absent fails. The last line, alone: `N passed, M failed`.
 //! Must not know: what steps prove.
 
+mod digest;
+mod generated;
 mod process;
 mod room;
 mod sample;
@@ -17,10 +19,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::digest::Digest;
 use self::process::{finish, processor_of};
 use self::sample::Sample;
 pub use self::sample::Shard;
-use self::stamp::{Digest, Inputs, Stamp};
+use self::stamp::{Inputs, Stamp};
 use self::steps::{STEPS, Step, Work};
 use crate::tool::{self, Outcome};
 

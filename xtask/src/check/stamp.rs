@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use super::digest::{Digest, add, add_tree, read};
+use super::generated::{self, Generated};
 use crate::tool;
 
 /// An input that is the built compiler itself, without what only a debugger reads: a comment of its
@@ -22,10 +24,6 @@ pub const NEST: &str = "@nest";
 /// and the commands that compile them. A step that tests servers depends on the compiler through this
 /// alone.
 pub const GENERATED: &str = "@generated";
-
-/// Where specifications are that `GENERATED` is made of.
-const SPECIFICATIONS: &[&str] = &["examples", "tests", "benches"];
-const MODELS: &[&str] = &["process", "prefork", "thread", "event", "uring", "script"];
 
 /// Tools that steps use. Where there is a list of installed packages, it tells of libraries as well.
 const TOOLS: &[(&str, &str)] = &[
@@ -52,9 +50,6 @@ const PACKAGES: &str = "/var/lib/dpkg/status";
 
 /// Found once: some tools take long to start.
 static INSTALLED: OnceLock<Digest> = OnceLock::new();
-
-/// A digest of some content.
-pub type Digest = u64;
 
 /// A step as it was when it passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,7 +114,7 @@ pub struct Inputs {
     root: PathBuf,
     /// The compiler, if one was built.
     nest: Option<PathBuf>,
-    /// Where generated projects may be written.
+    /// Where compilers are kept, and what they make is written.
     scratch: PathBuf,
     tools: Digest,
     stripped: Mutex<Option<Result<Digest, String>>>,
@@ -167,20 +162,31 @@ impl Inputs {
     }
 
     fn strip(&self) -> Result<Digest, String> {
-        let nest = self.compiler()?;
-        let copy = self.scratch.with_extension("stripped");
+        let (nest, copy) = (self.compiler()?, self.stripped_path());
+        fs::create_dir_all(&self.scratch)
+            .map_err(|e| format!("cannot make {}: {e}", self.scratch.display()))?;
+        // An earlier one may be the compiler that is kept for `GENERATED`.
+        generated::remove(&copy)?;
         let status = Command::new("strip")
             .args(["--remove-section=.note.gnu.build-id", "-o"])
             .args([&copy, nest])
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        let mut hash = DefaultHasher::new();
         // What cannot be stripped counts as it is.
-        let stripped = status.is_ok_and(|status| status.success());
-        add(&mut hash, &read(if stripped { &copy } else { nest })?);
-        let _ = fs::remove_file(copy);
+        if !status.is_ok_and(|status| status.success()) {
+            generated::remove(&copy)?;
+            fs::hard_link(nest, &copy)
+                .map_err(|e| format!("cannot link {}: {e}", copy.display()))?;
+        }
+        let mut hash = DefaultHasher::new();
+        add(&mut hash, &read(&copy)?);
         Ok(hash.finish())
+    }
+
+    /// Where the stripped compiler is.
+    fn stripped_path(&self) -> PathBuf {
+        self.scratch.join("stripped")
     }
 
     fn compiler(&self) -> Result<&Path, String> {
@@ -193,63 +199,14 @@ impl Inputs {
             .generated
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        found.get_or_insert_with(|| self.generate()).clone()
+        found
+            .get_or_insert_with(|| {
+                self.stripped()?;
+                let (root, folder) = (&self.root, &self.scratch);
+                Generated { root, folder }.digest(&self.stripped_path())
+            })
+            .clone()
     }
-
-    /// Of what the compiler makes of every specification in every model. One that it refuses counts
-    /// with its messages.
-    fn generate(&self) -> Result<Digest, String> {
-        let nest = self.compiler()?;
-        let mut hash = DefaultHasher::new();
-        for spec in SPECIFICATIONS
-            .iter()
-            .flat_map(|place| tool::files(place).unwrap_or_default())
-            .filter(|path| tool::has_extension(path, &["nest"]))
-        {
-            let mut made: Vec<Vec<&str>> = MODELS
-                .iter()
-                .map(|model| vec!["gen", "--model", model])
-                .collect();
-            made.push(vec!["gen", "--model", MODELS[0], "--trace"]);
-            // A compiler that prints how it is called.
-            made.push(vec!["build", "--model", MODELS[0], "--cc", "echo"]);
-            for words in made {
-                let _ = fs::remove_dir_all(&self.scratch);
-                let temporary = self.scratch.join("tmp");
-                fs::create_dir_all(&temporary)
-                    .map_err(|e| format!("cannot make {}: {e}", temporary.display()))?;
-                let output = Command::new(nest)
-                    .args(words)
-                    .arg(&spec)
-                    .arg("-o")
-                    .arg(self.scratch.join("out"))
-                    .env("TMPDIR", &temporary)
-                    .current_dir(&self.root)
-                    .stdin(Stdio::null())
-                    .output()
-                    .map_err(|e| format!("cannot run {}: {e}", nest.display()))?;
-                for said in [output.stdout, output.stderr] {
-                    let said = String::from_utf8_lossy(&said);
-                    add(&mut hash, without_random_names(&said).as_bytes());
-                }
-                add_tree(&mut hash, &self.scratch, ".")?;
-            }
-        }
-        let _ = fs::remove_dir_all(&self.scratch);
-        Ok(hash.finish())
-    }
-}
-
-/// A text without the random ends of temporary names, as in `nest-a1B2c3`.
-fn without_random_names(text: &str) -> String {
-    let mut parts = text.split("/nest-");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let random = part.bytes().take_while(u8::is_ascii_alphanumeric).count();
-        out += "/nest-";
-        out += &part[if random == 6 { 6 } else { 0 }..];
-    }
-    out
 }
 
 /// The folders of a crate and of all crates of the project that it depends on, and what cargo reads.
@@ -329,30 +286,6 @@ fn configuration(
             COMPILERS.contains(&&*name) || FAMILIES.iter().any(|family| name.starts_with(family))
         })
         .collect()
-}
-
-/// Adds content with its length, so that two contents side by side are not another one.
-fn add(hash: &mut DefaultHasher, content: &[u8]) {
-    hash.write_usize(content.len());
-    hash.write(content);
-}
-
-/// Adds a file, or all files of a folder with their names; an error if it is not there.
-fn add_tree(hash: &mut DefaultHasher, root: &Path, path: &str) -> Result<(), String> {
-    let place = root.join(path);
-    if !place.is_dir() {
-        add(hash, &read(&place)?);
-        return Ok(());
-    }
-    for file in tool::files_below(root, path)? {
-        add(hash, file.as_os_str().as_encoded_bytes());
-        add(hash, &read(&root.join(&file))?);
-    }
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
 #[cfg(test)]
@@ -454,31 +387,17 @@ mod tests {
     }
 
     #[test]
-    fn random_names_do_not_count() {
-        let said = "-o /t/nest-QMsn47/0.o -I /t/nest-QMsn47 crates/nest-cli";
-        let plain = "-o /t/nest-/0.o -I /t/nest- crates/nest-cli";
-        assert_eq!(without_random_names(said), plain);
-    }
-
-    #[test]
     fn what_the_compiler_makes_may_be_an_input() {
         let folder = Folder::new("generated");
-        // A compiler that makes what stands beside it, whatever it is asked for. A process of its own
-        // writes it: what this one writes could not be run while another test starts a process.
-        let made = Command::new("sh")
-            .args(["-c", "echo \"$1\" > \"$0\" && chmod +x \"$0\""])
-            .arg(folder.0.join("nest"))
-            .arg(
-                "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\ncat \"${0%nest}text\" > \"$2\"",
-            )
-            .status();
-        assert!(made.unwrap().success());
-        let mut digests = BTreeSet::new();
-        for (text, new) in [("one", true), ("one", false), ("two", true)] {
-            folder.write("text", text);
-            let found = folder.inputs().digest("run", &[GENERATED]).unwrap();
-            assert_eq!(digests.insert(found), new, "{text}");
-        }
+        folder.write("nest", "one");
+        let first = folder.inputs().digest("run", &[GENERATED]).unwrap();
+        assert_eq!(folder.inputs().digest("run", &[GENERATED]).unwrap(), first);
+        assert!(folder.0.join("scratch/nest").exists());
+        folder.write("place/a.nest", "no specification of the project");
+        assert_eq!(folder.inputs().digest("run", &[GENERATED]).unwrap(), first);
+        fs::create_dir(folder.0.join("tests")).unwrap();
+        folder.write("tests/a.nest", "one");
+        assert_ne!(folder.inputs().digest("run", &[GENERATED]).unwrap(), first);
     }
 
     #[test]

@@ -126,6 +126,8 @@ const RUST: &[&str] = &[
     "crates",
     "docs",
     "examples",
+    "fuzz/corpus",
+    "kernel",
     "runtime",
     "tests",
     "xtask",
@@ -262,22 +264,7 @@ pub const STEPS: &[Step] = &[
         "runtime",
         "the engine and its io hold under every cut, stall and failed allocation",
         Paths(&["crate:nest-runtime", "tests/support"]),
-        Program(&[
-            "make",
-            "-C",
-            "runtime/tests",
-            "wheel",
-            "text",
-            "header",
-            "mailbox",
-            "mails",
-            "cuts",
-            "times",
-            "oracle",
-            "faults",
-            "sockets",
-            "costs",
-        ]),
+        Program(&["make", "-C", "runtime/tests", "behaviour"]),
     )
     .takes(110)
     .draws(),
@@ -287,7 +274,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["conditioning", "examples", NEST]),
         Program(&["make", "-s", "-C", "conditioning", "check"]),
     )
-    .takes(60),
+    .takes(140),
     Step::new(
         "meeting",
         "connections send to each other: in order, to members only, however workers die",
@@ -315,6 +302,7 @@ pub const STEPS: &[Step] = &[
         Paths(&["tests/coverage", "tests/support", "examples", NEST]),
         Program(&["python3", "tests/coverage/run.py"]),
     )
+    .draws()
     .takes(80),
     Step::new(
         "simulate",
@@ -360,6 +348,21 @@ pub const STEPS: &[Step] = &[
         "random conversations come to no states but those that the checker knows",
         Paths(&["crate:nest-machine"]),
         Cargo(&["test", "--quiet", "--workspace", "--test", "reach_random"]),
+    )
+    .draws()
+    .splits(),
+    Step::new(
+        "damaged",
+        "the compiler comes back from random damage to specifications, in time",
+        Paths(RUST),
+        Cargo(&[
+            "test",
+            "--quiet",
+            "--workspace",
+            "--test",
+            "mutations",
+            "every_mutation_comes_back_in_time",
+        ]),
     )
     .draws()
     .splits(),
@@ -510,7 +513,7 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "kernel/tests/run.py"]),
     )
     .draws()
-    .takes(120),
+    .takes(240),
     Step::new(
         "matching",
         "emitted matchers decide as libpcre2 does, at the same byte, each way of matching in turn",

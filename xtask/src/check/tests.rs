@@ -198,3 +198,60 @@ fn the_table_is_sound() {
         }
     }
 }
+
+#[test]
+fn what_cargo_compiles_is_read() {
+    let paths = |name: &str| {
+        let step = STEPS.iter().find(|step| step.name == name).unwrap();
+        match step.inputs {
+            steps::Inputs::Paths(paths) => paths,
+            steps::Inputs::Any => panic!("{name} reads anything"),
+        }
+    };
+    let crates = tool::files(".").unwrap().into_iter();
+    for file in crates.filter(|file| file.ends_with("Cargo.toml") && !file.starts_with("fuzz")) {
+        for step in ["clippy", "test", "damaged"] {
+            let inside = paths(step).iter().any(|path| file.starts_with(path));
+            assert!(inside, "{step} does not read {}", file.display());
+        }
+    }
+}
+
+#[test]
+fn every_check_of_the_runtime_is_in_a_step() {
+    let run: Vec<&str> = STEPS
+        .iter()
+        .flat_map(|step| match step.work {
+            Work::Program(words) if words.contains(&"runtime/tests") => words,
+            _ => &[],
+        })
+        .copied()
+        .collect();
+    let makefile = tool::text("runtime/tests/Makefile".as_ref()).unwrap();
+    let checks = makefile
+        .lines()
+        .find_map(|line| line.strip_prefix("check: "));
+    for check in checks.unwrap().split_whitespace() {
+        assert!(run.contains(&check), "{check} is in no step");
+    }
+}
+
+#[test]
+fn shards_of_the_shapes_of_specifications_are_all_of_them() {
+    let listed = |shard: &str| -> Vec<String> {
+        let mut command = Command::new("python3");
+        command.args(["tests/growth/run.py", "--list"]);
+        command
+            .current_dir(tool::root())
+            .env("CHECK_ALL", "1")
+            .env("CHECK_SHARD", shard);
+        let list = tool::output(&mut command).unwrap();
+        list.lines().map(str::to_owned).collect()
+    };
+    let mut parts: Vec<String> = ["1/3", "2/3", "3/3"].into_iter().flat_map(listed).collect();
+    let mut all = listed("1/1");
+    parts.sort();
+    all.sort();
+    assert!(all.len() > 200);
+    assert_eq!(parts, all);
+}

@@ -1,0 +1,177 @@
+//! `nest run`: the server's arguments, status, signals, trace, and following its files.
+
+use crate::common::{GOOD, Place, talk};
+
+#[test]
+fn the_server_takes_over() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    let mut server = place.start(&["run", "a.nest", "--", "--port", "0"]);
+    let port = server.port();
+    assert_eq!(talk(port, "HI\r\n"), "hello\r\n");
+    server.signal("TERM");
+    assert_eq!(server.end().code(), Some(0));
+    place
+        .nest(&["run", "a.nest", "--", "--no-such-option"])
+        .with_status(2);
+    // The second time nothing is compiled: no compiler is needed.
+    let mut cached = place.command(&["run", "a.nest", "--", "--version"]);
+    assert_eq!(cached.output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn start_up_code_has_what_stands_behind_the_dashes() {
+    let place = Place::new();
+    let code =
+        "for (int i = 1; i <= argc; i++) puts(i < argc ? argv[i] : argv[i] ? \"?\" : \".\");";
+    place.write(
+        "a.nest",
+        format!("%{{\n#include <stdio.h>\n%}}\n{GOOD}%%\n{code}\nreturn argc;\n"),
+    );
+    let port = ["run", "a.nest", "--", "--port", "0"];
+    place.nest(&port[..2]).with_status(1).out_has(".\n");
+    place.nest(&port).with_status(1).out_has(".\n");
+    let more = [&port[..], &["--", "one", "--", "--port"]].concat();
+    place
+        .nest(&more)
+        .with_status(4)
+        .out_has("one\n--\n--port\n.\n");
+    place
+        .nest(&["run", "a.nest", "--", "--"])
+        .with_status(1)
+        .out_has(".\n");
+}
+
+#[test]
+fn the_exit_status_is_the_servers() {
+    let place = Place::new();
+    place.write("a.nest", format!("{GOOD}%%\nreturn 7;\n"));
+    place.nest(&["run", "a.nest"]).with_status(7);
+    place.nest(&["run", "--trace", "a.nest"]).with_status(7);
+    place.write("bad.nest", "%%\nHI { ; }\n");
+    place
+        .nest(&["run", "bad.nest"])
+        .with_status(1)
+        .err_has("E0301");
+}
+
+#[test]
+fn the_cache_sees_every_change() {
+    let place = Place::new();
+    let spec = format!("%{{\n#include \"status.h\"\n%}}\n{GOOD}%%\nreturn STATUS + more();\n");
+    place.write("a.nest", spec.replace("%}", "int more(void);\n%}"));
+    place.write("status.h", "#define STATUS 1\n");
+    place.write("more.c", "int more(void);\nint more(void) { return 10; }\n");
+    place.nest(&["run", "a.nest", "more.c"]).with_status(11);
+    place.nest(&["run", "a.nest", "more.c"]).with_status(11);
+    place.write("status.h", "#define STATUS 2\n");
+    place.nest(&["run", "a.nest", "more.c"]).with_status(12);
+    place.write("more.c", "int more(void);\nint more(void) { return 20; }\n");
+    place.nest(&["run", "a.nest", "more.c"]).with_status(22);
+    place.write("status.h", "#define STATUS 1\n");
+    place.nest(&["run", "a.nest", "more.c"]).with_status(21);
+}
+
+#[test]
+fn a_trace_tells_what_happens() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    for model in ["thread", "process"] {
+        let arguments = [
+            "run", "--trace", "--model", model, "a.nest", "--", "--port", "0",
+        ];
+        let mut server = place.start(&arguments);
+        let port = server.port();
+        assert_eq!(talk(port, "HI\r\nQUIT\r\n"), "hello\r\n");
+        for expected in [
+            "open",
+            "<- \"HI\\r\\n\"",
+            "-> \"hello\\r\\n\"",
+            "<- \"QUIT",
+            "end  closed",
+        ] {
+            server.line_with(expected);
+        }
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0), "{model}");
+    }
+}
+
+#[test]
+fn a_signal_during_the_build_leaves_nothing() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    place.write("tmp/.keep", "");
+    place.program("slow", "#!/bin/sh\ntouch started\nsleep 1\nexit 1\n");
+    let mut command = place.command(&["build", "a.nest", "--cc", "./slow"]);
+    let mut child = command.env("TMPDIR", place.path("tmp")).spawn().unwrap();
+    while !place.path("started").exists() {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "it ended before it compiled"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(15)
+    );
+    let left = std::fs::read_dir(place.path("tmp")).unwrap().count();
+    assert_eq!(left, 1, "temporary files are left");
+}
+
+#[test]
+fn a_watched_server_follows_its_files() {
+    let place = Place::new();
+    place.write("a.nest", format!("%include \"b.nest\"\n{GOOD}"));
+    place.write(
+        "b.nest",
+        "NAME \"x\"\n%%\n{NAME} \\r?\\n { $reply(\"x\\r\\n\"); }\n",
+    );
+    let mut server = place.start(&["run", "--watch", "a.nest", "--", "--port", "0"]);
+    let port = server.port();
+    assert_eq!(talk(port, "HI\r\nx\r\n"), "hello\r\nx\r\n");
+
+    place.write(
+        "a.nest",
+        format!("%include \"b.nest\"\n{}", GOOD.replace("hello", "howdy")),
+    );
+    server.line_with("a.nest has changed, building");
+    let port = server.port();
+    assert_eq!(talk(port, "HI\r\n"), "howdy\r\n");
+
+    place.write("a.nest", "%%\nHI { ; }\n");
+    server.line_with("E0301");
+    server.line_with("the old server continues");
+    assert_eq!(talk(port, "HI\r\n"), "howdy\r\n");
+
+    place.write("a.nest", format!("%include \"b.nest\"\n{GOOD}"));
+    let port = server.port();
+    place.write("b.nest", "%%\n\"y\" \\r?\\n { $reply(\"y\\r\\n\"); }\n");
+    server.line_with("b.nest has changed");
+    let port_then = server.port();
+    assert_ne!(port, 0);
+    assert_eq!(talk(port_then, "y\r\n"), "y\r\n");
+    server.signal("INT");
+    assert_eq!(server.end().code(), Some(0));
+}
+
+#[test]
+fn hup_makes_a_server_read_its_configuration_again() {
+    for how in [&[][..], &["--trace"], &["--watch"]] {
+        let place = Place::new();
+        place.write("a.nest", GOOD);
+        place.write("config.nest", "serverPort 0\nidleTimeout 1m\n");
+        let mut server = place.start(&[&["run"], how, &["a.nest"]].concat());
+        let port = server.port();
+        place.write("config.nest", "serverPort 0\nidleTimeout 2m\n");
+        server.signal("HUP");
+        server.line_with("idleTimeout");
+        assert_eq!(talk(port, "HI\r\n"), "hello\r\n", "{how:?}");
+        server.signal("TERM");
+        assert_eq!(server.end().code(), Some(0), "{how:?}");
+    }
+}
