@@ -328,6 +328,32 @@ fn latency_counts_from_the_time_when_a_request_was_due() {
     assert!(at(0.99) > 185.0, "{}", at(0.99));
 }
 
+/// Messages that could be sent together are due at their own times nevertheless: whatever moment the measured
+/// time begins at, as many count as are due in it.
+#[test]
+fn a_pipeline_does_not_change_when_requests_are_due() {
+    let to = server(echo);
+    let mut talk = Talk::of(vec![request("a\n", "a\n"); 8], false);
+    talk.again = Some(0);
+    let talks = [talk];
+    for warm in [20, 45, 70, 95] {
+        let load = Load {
+            keep: true,
+            clients: 2,
+            pipeline: 8,
+            pace: Pace::Rate(100.0),
+            warm: Duration::from_millis(warm),
+            measured: Duration::from_millis(500),
+            timeout: Duration::from_secs(20),
+            ..load(to, &talks)
+        };
+        let measured = run(&load).unwrap();
+        assert!(measured.unserved <= 1, "{warm}: {}", measured.unserved);
+        let requests = measured.requests;
+        assert!((49..=51).contains(&requests), "{warm}: {requests}");
+    }
+}
+
 /// Slow clients send bytes one by one, hostile ones stop in the middle or reset; neither counts.
 #[test]
 fn slow_and_hostile_clients_stay_beside_the_others() {
