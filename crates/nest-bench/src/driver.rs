@@ -168,7 +168,9 @@ impl Run<'_, '_> {
             self.load.idle,
             self.load.to,
             self.load.tls.and_then(Tls::at_once),
+            self.load.sources,
             self.load.timeout,
+            || watch(Moment::Tick),
         )?;
         let begin = self.now() + nanoseconds(self.load.warm);
         self.schedule = Schedule::new(self.load.pace, self.now());

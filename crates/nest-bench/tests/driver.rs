@@ -275,14 +275,28 @@ fn idle_clients_stay_or_are_missed() {
 
 #[test]
 fn the_watcher_ends_it() {
-    let (to, talks) = (server(echo), talks());
-    let load = load(to, &talks);
+    let all = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = all.clone();
+    let to = server(move |client| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        echo(client);
+    });
+    let talks = talks();
+    let load = Load {
+        idle: 30,
+        ..load(to, &talks)
+    };
     let died = Kind::Died("signal 9 ended it".to_owned());
     let result = drive(&load, &mut |_| Err(died.clone().into()));
     assert_eq!(
         result.err().unwrap().to_string(),
         "it ended while it was measured: signal 9 ended it"
     );
+    // It was asked before the idle clients came: this one is the first.
+    let mut last = TcpStream::connect(to).unwrap();
+    last.write_all(b"a\n").unwrap();
+    last.read_exact(&mut [0; 2]).unwrap();
+    assert_eq!(all.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
 
 /// A server that answers nobody in the first 200 ms of each second: at a constant rate, a fifth of the
@@ -439,4 +453,11 @@ fn clients_come_from_as_many_addresses_as_they_shall() {
         count <= 3 && (count == 3 || measured.connections < 3),
         "{count}"
     );
+    // Idle clients have as many, but others.
+    run(&Load { idle: 9, ..load }).unwrap();
+    let seen = seen.lock().unwrap();
+    let idle = seen
+        .iter()
+        .filter(|ip| ip.to_string().starts_with("127.50."));
+    assert_eq!(idle.count(), 3);
 }
