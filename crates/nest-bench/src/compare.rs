@@ -120,6 +120,35 @@ pub struct Run {
 
 /// The version of the format of [`Run`].
 pub const FORMAT: u32 = 1;
+/// The longest file of a run.
+pub const MOST_FIGURES: usize = 1 << 26;
+/// What is said of a mistake in it.
+const LONGEST_REASON: usize = 200;
+
+impl Run {
+    /// Reads the text of a file called `name`.
+    ///
+    /// # Errors
+    /// One line that says why the text is no run.
+    pub fn read(name: &str, text: &[u8]) -> Result<Run, String> {
+        if text.len() > MOST_FIGURES {
+            return Err(format!("{name} has more than {} MB", MOST_FIGURES >> 20));
+        }
+        let run: Run = serde_json::from_slice(text).map_err(|e| {
+            let why = e.to_string();
+            let why = why.chars().filter(|c| !c.is_control());
+            let why: String = why.take(LONGEST_REASON).collect();
+            format!("{name} has no figures of nest bench: {why}")
+        })?;
+        if run.format != FORMAT {
+            return Err(format!(
+                "{name} is of another version of nest: its format is {}, not {FORMAT}",
+                run.format
+            ));
+        }
+        Ok(run)
+    }
+}
 
 /// The table of servers at constant rates; empty without such measurements.
 #[must_use]

@@ -155,7 +155,8 @@ fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
         return Ok(Profile::default());
     };
     let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    let text = source::at_most(path, profile::MOST_BYTES);
+    let text = text.map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
     Profile::read(machine, &name, &text).map_err(Failure::new)
 }
 

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use nest_bench::{
-    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, encryption_table, harm_table, html,
-    load_table, sentence, table,
+    Cut, Entry, FORMAT, MOST_FIGURES, Processes, Run, WAITED, changes, encryption_table,
+    harm_table, html, literal, load_table, sentence, table,
 };
 
 use crate::args::{Bench, BenchTls};
@@ -16,17 +16,10 @@ use crate::term::{self, FAINT, Failure, STRONG};
 
 /// The figures of an earlier run.
 pub fn read(path: &Path) -> Result<Run, Failure> {
-    let shown = path.display();
-    let text = fs::read(path).map_err(|e| Failure::io(format!("cannot read {shown}"), &e))?;
-    let run: Run = serde_json::from_slice(&text)
-        .map_err(|e| Failure::new(format!("{shown} has no figures of nest bench: {e}")))?;
-    if run.format != FORMAT {
-        return Err(Failure::new(format!(
-            "{shown} is of another version of nest: its format is {}, not {FORMAT}",
-            run.format
-        )));
-    }
-    Ok(run)
+    let name = path.display().to_string();
+    let text = source::at_most(path, MOST_FIGURES);
+    let text = text.map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    Run::read(&name, &text).map_err(Failure::new)
 }
 
 /// Whether a file can be written, before the work begins.
@@ -125,11 +118,17 @@ fn options(args: &Bench, all: &[Entry]) -> Vec<String> {
 
 /// Says what has changed since an earlier run.
 fn compared(old: &Run, new: &Run) -> Result<(), Failure> {
+    if old.specification != new.specification {
+        term::note(format!(
+            "the earlier run was of another specification: {}",
+            literal(old.specification.as_bytes())
+        ));
+    }
     if (&old.options, old.clients) != (&new.options, new.clients) {
         term::note(format!(
             "the earlier run was another load: {} clients, {}",
             old.clients,
-            old.options.join(" ")
+            literal(old.options.join(" ").as_bytes())
         ));
     } else if old.cuts != new.cuts {
         term::note("in the earlier run other messages were cut because of another server");
