@@ -51,6 +51,7 @@ const SCRIPTED: Duration = Duration::from_secs(60);
 /// `nest bench`.
 pub fn bench(args: &Bench) -> Result<ExitCode, Failure> {
     let hold = Hold::new()?;
+    servers::adopt();
     let result = measured(args);
     if signals::caught() {
         hold.release();

@@ -91,7 +91,7 @@ impl Run<'_> {
                     end = server.processes.time();
                     memory = server.processes.memory();
                 }
-                Moment::Tick => {}
+                Moment::Tick => server.shorten(),
             }
             if signals::caught() {
                 return Err(Kind::Own("interrupted".to_owned()).into());

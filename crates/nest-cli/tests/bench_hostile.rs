@@ -1,0 +1,82 @@
+//! `nest bench` where something else goes wrong: other servers that do not behave, signals, files that are too
+//! large or cannot be written, limits of the system.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+
+use common::Place;
+
+const SHORT: &[&str] = &[
+    "bench",
+    "good.nest",
+    "--models",
+    "event",
+    "--clients",
+    "4",
+    "--time",
+    "2s",
+];
+const GOOD: &str = "%option eventServer 100\nNL \"\\r\"?\"\\n\"\n%%\n\
+    \"HI \" [a-z]{1,8} NL { $reply(\"hello \", $2, \"\\n\"); }\n\
+    \"BYE\" NL { $reply(\"bye\\n\"); $close(); }\n";
+
+fn good() -> Place {
+    let place = Place::new();
+    place.write("good.nest", GOOD);
+    place
+}
+
+#[test]
+fn a_daemon_does_not_outlive_the_run() {
+    let place = good();
+    place.program(
+        "daemon",
+        "#!/bin/sh\nsetsid sh -c 'echo $$ > new; mv new \"$0\"; exec sleep 1000' \"$1\" > /dev/null 2>&1 &\n\
+         until [ -e \"$1\" ]; do sleep 0.01; done\n",
+    );
+    let (program, pid) = (place.path("daemon"), place.path("pid"));
+    let vs = format!("daemon={} {} {{port}}", program.display(), pid.display());
+    // What ran before is not ended.
+    let words = [SHORT, &["--vs", &vs]].concat();
+    place
+        .nest_behind("sleep 1000 > /dev/null 2>&1 &\necho $! > other", &words)
+        .with_status(1)
+        .err_has("daemon does not serve: its exit status is 0; it must stay in the foreground");
+    let lives = |name: &str| {
+        let pid: u32 = place.read(name).trim().parse().unwrap();
+        let lives = Path::new(&format!("/proc/{pid}")).exists();
+        if lives {
+            common::kill(pid, "KILL");
+        }
+        lives
+    };
+    assert_eq!((lives("pid"), lives("other")), (false, true));
+}
+
+#[test]
+fn what_a_server_prints_is_bounded() {
+    let place = good();
+    place.program(
+        "long",
+        "#!/bin/sh\nhead -c 300000 /dev/zero | tr '\\0' a\nprintf 'red \\033[31mend\\n'\nexit 1\n",
+    );
+    let vs = format!("long={} {{port}}", place.path("long").display());
+    let ended = place.nest(&[SHORT, &["--vs", &vs]].concat()).with_status(1);
+    let ended = ended.err_has("aaared ?[31mend\n");
+    assert!(ended.err.len() < 5000, "{}", ended.err.len());
+    // It sees that what it has printed becomes less.
+    place.program(
+        "flood",
+        "#!/bin/sh\nbefore=0\nfor n in $(seq 1000); do\n    head -c 100000 /dev/zero\n    \
+         now=$(stat -L -c %s /proc/self/fd/2)\n    [ \"$now\" -lt \"$before\" ] && exit 33\n    \
+         before=$now\ndone\nexit 34\n",
+    );
+    let vs = format!("flood={} {{port}}", place.path("flood").display());
+    place
+        .nest(&[SHORT, &["--vs", &vs]].concat())
+        .with_status(1)
+        .err_has("flood does not serve: its exit status is 33; ");
+}
