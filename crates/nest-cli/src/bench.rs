@@ -71,6 +71,11 @@ fn measured(args: &Bench) -> Result<(), Failure> {
             folder.display()
         )));
     }
+    if args.json.is_some() && args.json == args.report {
+        return Err(Failure::Usage(
+            "--json and --report name the same file; choose two names".into(),
+        ));
+    }
     let old = args.compare.as_deref().map(outcome::read).transpose()?;
     for place in args.report.iter().chain(&args.json) {
         outcome::writable(place)?;

@@ -4,7 +4,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use nest_machine::{Machine, Rule};
 use crate::args::{Graph as Args, Spec};
 use crate::compile::inspect;
 use crate::findings;
-use crate::generate::beside;
+use crate::generate::write_file;
 use crate::term::{self, Failure};
 
 /// `nest graph`.
@@ -61,7 +60,7 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
                 args.file.display()
             )));
         }
-        Some(path) => write(path, picture.as_bytes())
+        Some(path) => write_file(path, picture.as_bytes())
             .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?,
     }
     Ok(ExitCode::SUCCESS)
@@ -150,17 +149,4 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
 fn is_same(a: &Path, b: &Path) -> bool {
     let real = |path| fs::canonicalize(path).ok();
     real(a).is_some_and(|a| real(b) == Some(a))
-}
-
-/// Writes a file atomically. If the path is not a regular file, writes to it directly.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return fs::write(path, bytes);
-    }
-    let new = beside(path);
-    let result = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
-    if result.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    result
 }

@@ -80,3 +80,38 @@ fn what_a_server_prints_is_bounded() {
         .with_status(1)
         .err_has("flood does not serve: its exit status is 33; ");
 }
+
+#[test]
+fn results_are_written_as_a_whole_or_not_at_all() {
+    let place = good();
+    std::fs::create_dir(place.path("folder")).unwrap();
+    for option in ["--json", "--report"] {
+        let words = [SHORT, &[option, "folder"]].concat();
+        let ended = place.nest(&words).with_status(1);
+        let ended = ended.err_has("error: cannot write folder: is a directory\n");
+        assert!(!ended.err.contains("conversations"), "{}", ended.err);
+    }
+    place
+        .nest(&[SHORT, &["--json", "x", "--report", "x"]].concat())
+        .with_status(2)
+        .err_has("--json and --report name the same file");
+    // With one short conversation no other file is longer than the page.
+    place.write("one.talk", "nest recording 1\ntalk\nsend \"BYE\\n\"\nend\n");
+    let more = ["--replay", "one.talk", "--report", "page.html"];
+    let words = [SHORT, &more].concat();
+    place.nest(&words).with_status(0);
+    let page = place.read("page.html");
+    let full = "trap '' XFSZ\nulimit -f 16";
+    place
+        .nest_behind(full, &words)
+        .with_status(1)
+        .err_has("error: cannot write page.html: file too large\n");
+    assert!(page.len() > 16 * 1024 && place.read("page.html") == page);
+    let all = std::fs::read_dir(place.path(".")).unwrap();
+    let mut names = all.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.find(|name| name.contains("page.html.")), None);
+    place
+        .nest(&[SHORT, &["--json", "/dev/stdout"]].concat())
+        .with_status(0)
+        .out_has("\n  \"format\": 1,\n");
+}

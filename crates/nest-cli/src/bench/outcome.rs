@@ -3,6 +3,7 @@
 //! Must not know: how figures were measured.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use nest_bench::{
@@ -11,6 +12,7 @@ use nest_bench::{
 };
 
 use crate::args::{Bench, BenchTls};
+use crate::generate;
 use crate::source;
 use crate::term::{self, FAINT, Failure, STRONG};
 
@@ -24,9 +26,16 @@ pub fn read(path: &Path) -> Result<Run, Failure> {
 
 /// Whether a file can be written, before the work begins.
 pub fn writable(path: &Path) -> Result<(), Failure> {
-    let folder = source::directory(path);
     let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
-    tempfile::tempfile_in(folder).map(drop).map_err(failed)
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(failed(ErrorKind::IsADirectory.into())),
+        // A pipe or a device.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => {
+            let folder = source::directory(path);
+            tempfile::tempfile_in(folder).map(drop).map_err(failed)
+        }
+    }
 }
 
 /// Prints and writes everything. Fails if a server has become dearer.
@@ -67,7 +76,7 @@ pub fn show(
     };
     let write = |path: &Path, text: String| {
         let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
-        fs::write(path, text).map_err(failed)
+        generate::write_file(path, text.as_bytes()).map_err(failed)
     };
     if let Some(path) = &args.json {
         let text = serde_json::to_string_pretty(&run).unwrap_or_default();
