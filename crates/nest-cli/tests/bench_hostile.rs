@@ -115,3 +115,24 @@ fn results_are_written_as_a_whole_or_not_at_all() {
         .with_status(0)
         .out_has("\n  \"format\": 1,\n");
 }
+
+#[test]
+fn limits_of_the_system_are_kept_and_said() {
+    let place = good();
+    let words = "bench good.nest --models event --clients 200 --time 1s";
+    let words: Vec<&str> = words.split(' ').collect();
+    place.nest_behind("ulimit -Sn 100", &words).with_status(0);
+    place
+        .nest_behind("ulimit -n 100", &words)
+        .with_status(1)
+        .err_has(
+            "error: 200 clients need 264 open files, more than the system allows; choose fewer",
+        );
+    for (option, reason) in [("--profile", "64 KB"), ("--compare", "64 MB")] {
+        let words = [SHORT, &[option, "/dev/zero"]].concat();
+        place
+            .nest_behind("ulimit -v 4000000", &words)
+            .with_status(1)
+            .err_has(&format!("error: /dev/zero has more than {reason}\n"));
+    }
+}
