@@ -6,6 +6,7 @@
 mod common;
 
 use std::path::Path;
+use std::time::Duration;
 
 use common::Place;
 
@@ -79,6 +80,31 @@ fn what_a_server_prints_is_bounded() {
         .nest(&[SHORT, &["--vs", &vs]].concat())
         .with_status(1)
         .err_has("flood does not serve: its exit status is 33; ");
+}
+
+#[test]
+fn a_signal_ends_the_servers_as_well() {
+    let place = good();
+    for signal in ["INT", "TERM", "HUP"] {
+        let words = "bench good.nest --models event,process --clients 4 --time 60s";
+        let mut bench = place.start(&words.split(' ').collect::<Vec<_>>());
+        bench.line_with("round 1, ");
+        let servers = loop {
+            match bench.descendants() {
+                none if none.is_empty() => std::thread::sleep(Duration::from_millis(5)),
+                some => break some,
+            }
+        };
+        bench.signal(signal);
+        assert!(!bench.end().success());
+        let left = |pid: &&u32| Path::new(&format!("/proc/{pid}")).exists();
+        assert_eq!(servers.iter().find(left), None, "{signal}");
+    }
+    // It was started by nohup.
+    let hang_up = "trap '' HUP\n\
+        (until grep -q 'conversations with' said || ! kill -0 $$; do sleep 0.05; done; kill -HUP $$) \
+        > /dev/null 2>&1 &\nexec 2> said";
+    place.nest_behind(hang_up, SHORT).with_status(0);
 }
 
 #[test]
