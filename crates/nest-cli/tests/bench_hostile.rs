@@ -162,3 +162,14 @@ fn limits_of_the_system_are_kept_and_said() {
             .err_has(&format!("error: /dev/zero has more than {reason}\n"));
     }
 }
+
+/// The lowest rate: something is due in the measured time.
+#[test]
+fn a_low_rate_is_measured() {
+    let place = good();
+    let more = ["--rate", "1", "--json", "new.json"];
+    place.nest(&[SHORT, &more].concat()).with_status(0);
+    let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
+    let load = &new["servers"][0]["loads"][0];
+    assert!(load["answered"].as_f64().unwrap() > 0.0, "{load}");
+}
