@@ -14,7 +14,7 @@
 #   make experiments-nserver [EXPERIMENTS=…]   those of the N-Server's paper
 #   make experiments-kernel [EXPERIMENTS=…]   those of the kernel mode web server (root)
 #   make layers                     what each part of the runtime may import
-#   make fuzz [SECONDS=60]          front end, work, matchers, recordings, profiles under libFuzzer (nightly, cargo-fuzz)
+#   make fuzz [SECONDS=60]          front end, work, matchers, what bench reads, under libFuzzer (nightly, cargo-fuzz)
 #   make fuzz-kernel [CONNECTIONS=100000] [SERVER=nginx]   random conversations behind `nest accelerate` (root)
 #   make clean
 

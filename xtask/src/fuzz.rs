@@ -1,6 +1,7 @@
 //! `make fuzz`: runs libFuzzer on the front end, on the work that the whole compiler does for each
-//! byte, both with every specification of the project as seed, on the matchers, and on the recordings and
-//! profiles that `nest bench` reads. The last two share a fifth of the time, the others have the rest.
+//! byte, both with every specification of the project as seed, on the matchers, and on the recordings,
+//! profiles and figures that `nest bench` reads. The last three share a fifth of the time, the others have
+//! the rest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub fn fuzz(seconds: u64) -> Outcome {
         return Err("fuzzing needs cargo-fuzz; run: cargo install cargo-fuzz".into());
     }
     let each = (seconds * 4 / 15).max(1);
-    let small = (seconds / 10).max(1);
+    let small = (seconds / 15).max(1);
     for name in ["frontend", "work"] {
         seed(&corpus(name))?;
     }
@@ -40,11 +41,11 @@ pub fn fuzz(seconds: u64) -> Outcome {
         each,
         &["-timeout=5", "-max_len=256"],
     )?;
-    for name in ["recordings", "profiles"] {
+    for name in ["recordings", "profiles", "figures"] {
         target(name, name, small, &["-timeout=5", "-max_len=65536"])?;
     }
     Ok(format!(
-        "{each} s each, recordings and profiles {small} s; nothing found"
+        "{each} s each, recordings, profiles and figures {small} s; nothing found"
     ))
 }
 

@@ -71,6 +71,22 @@ fn is_refusal(e: Errno) -> bool {
     !matches!(e, Errno::CONNRESET | Errno::PIPE | Errno::AGAIN)
 }
 
+/// Why a connection could not even be begun: often for lack of something that this machine, and not the
+/// server, must have.
+pub fn unopened(failed: Failed) -> Kind {
+    match failed {
+        Failed::System(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => Kind::Own(
+            "the system has no port for another client: let clients come from more addresses, by the line \
+             sources of a profile, or send more messages over a connection"
+                .to_owned(),
+        ),
+        Failed::System(e @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => {
+            Kind::Own(format!("no client can be added: {}", said(e)))
+        }
+        failed => Kind::Refused(said_of(failed)),
+    }
+}
+
 /// What came of an event.
 pub enum Came {
     /// Some requests are answered; more may be outstanding.
@@ -135,7 +151,7 @@ impl Client {
         (self.talk, self.asked, self.answered) = (talk, 0, 0);
         self.place.begin();
         let opened = Link::open(to, from, None, tls);
-        let (link, exists) = opened.map_err(|e| Kind::Refused(said_of(e)))?;
+        let (link, exists) = opened.map_err(unopened)?;
         // The first event of an encrypted connection begins its handshake.
         let exists = exists && tls.is_none();
         self.exists = exists;
@@ -480,5 +496,19 @@ impl Client {
             talk: shown,
             place: Some((self.talk, self.answered)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errno, Failed, Kind, unopened};
+
+    #[test]
+    fn what_this_machine_lacks_is_not_the_servers_fault() {
+        for e in [Errno::ADDRNOTAVAIL, Errno::ADDRINUSE, Errno::MFILE] {
+            assert!(matches!(unopened(Failed::System(e)), Kind::Own(_)));
+        }
+        let refused = unopened(Failed::System(Errno::CONNREFUSED));
+        assert_eq!(refused, Kind::Refused("Connection refused".to_owned()));
     }
 }

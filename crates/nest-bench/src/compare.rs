@@ -120,6 +120,35 @@ pub struct Run {
 
 /// The version of the format of [`Run`].
 pub const FORMAT: u32 = 1;
+/// The longest file of a run.
+pub const MOST_FIGURES: usize = 1 << 26;
+/// What is said of a mistake in it.
+const LONGEST_REASON: usize = 200;
+
+impl Run {
+    /// Reads the text of a file called `name`.
+    ///
+    /// # Errors
+    /// One line that says why the text is no run.
+    pub fn read(name: &str, text: &[u8]) -> Result<Run, String> {
+        if text.len() > MOST_FIGURES {
+            return Err(format!("{name} has more than {} MB", MOST_FIGURES >> 20));
+        }
+        let run: Run = serde_json::from_slice(text).map_err(|e| {
+            let why = e.to_string();
+            let why = why.chars().filter(|c| !c.is_control());
+            let why: String = why.take(LONGEST_REASON).collect();
+            format!("{name} has no figures of nest bench: {why}")
+        })?;
+        if run.format != FORMAT {
+            return Err(format!(
+                "{name} is of another version of nest: its format is {}, not {FORMAT}",
+                run.format
+            ));
+        }
+        Ok(run)
+    }
+}
 
 /// The table of servers at constant rates; empty without such measurements.
 #[must_use]
@@ -238,12 +267,20 @@ pub fn ratio_of(
     })
 }
 
-/// The server that needs the least for a request.
+/// The server that needs the least for a request, of those whose processor time could be counted.
 #[must_use]
 pub fn best(all: &[Entry]) -> Option<&Entry> {
-    let first = all.iter().find(|entry| !entry.rounds.is_empty())?;
+    let mut measured = all.iter().filter(|entry| !entry.rounds.is_empty());
+    let counted = measured.clone().find(|entry| is_counted(entry));
+    let first = counted.or_else(|| measured.next())?;
     let mean = |entry: &Entry| ratio(entry, first).map_or(f64::INFINITY, |r| r.mean);
     all.iter().min_by(|a, b| mean(a).total_cmp(&mean(b)))
+}
+
+/// Whether the server needed processor time that could be counted. Less than 10 ms cannot be, without a
+/// control group.
+fn is_counted(entry: &Entry) -> bool {
+    entry.rounds.iter().any(|sample| sample.cost > 0.0)
 }
 
 /// Whether more rounds would hardly change the ratios.
@@ -252,9 +289,10 @@ pub fn steady(all: &[Entry]) -> bool {
     let Some(best) = best(all) else { return false };
     let others = all.iter().filter(|entry| entry.name != best.name);
     best.rounds.len() >= ENOUGH
-        && others.filter_map(|entry| ratio(entry, best)).all(|r| {
+        && others.map(|entry| ratio(entry, best)).all(|r| {
             // Twice the standard error is within 3 %, or the answer does not depend on it.
-            r.error * 2.0 < 0.03 || (r.least > MATTERS && r.error * 2.0 < 0.1)
+            r.filter(|r| r.rounds >= ENOUGH)
+                .is_some_and(|r| r.error * 2.0 < 0.03 || (r.least > MATTERS && r.error * 2.0 < 0.1))
         })
 }
 
@@ -265,6 +303,15 @@ pub fn sentence(all: &[Entry], clients: usize) -> String {
         return "nothing was measured".to_owned();
     };
     let rounds = best.rounds.len();
+    let uncounted = all.iter().filter(|entry| ratio(entry, best).is_none());
+    let uncounted: Vec<&str> = uncounted.map(|entry| entry.name.as_str()).collect();
+    if !uncounted.is_empty() {
+        return format!(
+            "not known: least processor time a request at {clients} clients, because it is too little to be \
+             counted with {}; give more --time, or more clients",
+            uncounted.join(", ")
+        );
+    }
     if all.len() == 1 {
         return format!(
             "{}: {:.2} µs of processor time a request at {clients} clients; there is nothing to compare it with",
@@ -284,14 +331,17 @@ pub fn sentence(all: &[Entry], clients: usize) -> String {
     for (entry, r) in others {
         let name = &entry.name;
         let range = format!("{:.2} to {:.2}", r.least, r.most);
-        if r.mean < MATTERS {
+        // Rounds that show a difference in both directions, and are too few for a mean.
+        let contradicts = r.least < 1.0 / MATTERS && r.most > MATTERS;
+        let contradicts = contradicts && r.mean * (2.0 * r.error).exp() > MATTERS;
+        if r.mean < MATTERS && !contradicts {
             alike.push(format!("{name} ({range} of it)"));
-        } else if r.above == r.rounds {
+        } else if r.above == rounds {
             dearer.push(format!("{:.1} times cheaper than {name} ({range})", r.mean));
         } else {
             doubtful.push(format!(
-                "{name} ({range}; {} of {} rounds agree)",
-                r.above, r.rounds
+                "{name} ({range}; {} of {rounds} rounds agree)",
+                r.above
             ));
         }
     }
@@ -394,7 +444,7 @@ pub fn micro(time: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Sample, best, ratio, sentence, steady, table};
+    use super::{Entry, MOST_FIGURES, Run, Sample, best, ratio, sentence, steady, table};
 
     fn entry(name: &str, costs: &[f64]) -> Entry {
         let sample = |cost: &f64| Sample {
@@ -445,6 +495,59 @@ mod tests {
         let one = [entry("event", &[10.0]), entry("thread", &[15.0])];
         assert!(sentence(&one, 1).ends_with("one round only, so this is not sure"));
         assert_eq!(sentence(&[], 1), "nothing was measured");
+    }
+
+    #[test]
+    fn rounds_that_contradict_each_other_are_no_equality() {
+        let two = [
+            entry("event", &[10.0, 20.0]),
+            entry("thread", &[20.0, 10.5]),
+        ];
+        assert_eq!(
+            sentence(&two, 2),
+            "event: least processor time a request at 2 clients; not sure beside thread (0.53 to 2.00; \
+             1 of 2 rounds agree)"
+        );
+        // Of many rounds a few are far off, and the mean is known.
+        let mut costs = [10.0; 40];
+        (costs[0], costs[1]) = (12.0, 8.0);
+        let many = [entry("event", &[10.0; 40]), entry("thread", &costs)];
+        assert!(sentence(&many, 2).contains("no difference that matters from "));
+    }
+
+    /// As without a control group, which counts steps of 10 ms.
+    #[test]
+    fn rounds_without_countable_time_are_no_agreement() {
+        let some = [
+            entry("event", &[10.0, 0.0, 10.0, 0.0, 10.0, 10.0]),
+            entry("thread", &[20.0; 6]),
+        ];
+        assert!(
+            sentence(&some, 2)
+                .ends_with("clients; not sure beside thread (2.00 to 2.00; 4 of 6 rounds agree)")
+        );
+        assert!(!steady(&some));
+        let one = [entry("event", &[0.0; 6]), entry("thread", &[20.0; 6])];
+        assert_eq!(
+            sentence(&one, 2),
+            "not known: least processor time a request at 2 clients, because it is too little to be counted \
+             with event; give more --time, or more clients"
+        );
+        let none = [entry("event", &[0.0; 6]), entry("thread", &[0.0; 6])];
+        assert!(sentence(&none, 2).contains(" counted with event, thread; "));
+        assert!(!steady(&one) && !steady(&none));
+    }
+
+    #[test]
+    fn a_file_that_is_no_run_is_refused_in_one_short_line() {
+        let long = format!("{{\"format\": \"\\u001b[31m{}\"}}", "a".repeat(5000));
+        for text in ["", "[", "{\"format\": 1}", "\0\0\0", &long] {
+            let why = Run::read("r", text.as_bytes()).err().unwrap();
+            assert!(why.starts_with("r has no figures of nest bench: "), "{why}");
+            assert!(why.len() < 300 && !why.contains(char::is_control), "{why}");
+        }
+        let why = Run::read("r", &vec![b' '; MOST_FIGURES + 1]);
+        assert_eq!(why, Err("r has more than 64 MB".to_owned()));
     }
 
     #[test]

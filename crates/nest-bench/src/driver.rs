@@ -168,7 +168,9 @@ impl Run<'_, '_> {
             self.load.idle,
             self.load.to,
             self.load.tls.and_then(Tls::at_once),
+            self.load.sources,
             self.load.timeout,
+            || watch(Moment::Tick),
         )?;
         let begin = self.now() + nanoseconds(self.load.warm);
         self.schedule = Schedule::new(self.load.pace, self.now());
@@ -397,11 +399,17 @@ impl Run<'_, '_> {
             return self.flush(n, begins, usize::MAX, now);
         }
         let left = talk.requests.len() - self.clients[n].asked;
+        let mut due = due;
         for _ in 0..self.load.pipeline.clamp(1, left.max(1)) {
             self.schedule.take();
             self.clients[n].ask(talk, due);
             if talk.requests[self.clients[n].asked - 1].encrypts {
                 break;
+            }
+            // At a constant rate a request has its own time, and is not sent before it.
+            match self.schedule.due(now).filter(|next| *next <= now) {
+                Some(next) => due = next,
+                None => break,
             }
         }
         let most = match self.clients[n].waiting() {

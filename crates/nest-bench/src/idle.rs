@@ -2,40 +2,54 @@
 //!
 //! Must not know: what the other clients do, what is measured.
 
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::failed::{Failed, said};
-use crate::link::Link;
+use crate::client::unopened;
+use crate::failed::Failed;
+use crate::link::{Link, source};
 use crate::tls::Tls;
 use crate::trouble::{Kind, Trouble};
+
+/// Their addresses begin here, apart from those of other clients.
+const FIRST: Ipv4Addr = Ipv4Addr::new(127, 50, 0, 2);
 
 /// Connections on which nothing is sent.
 pub struct Idle(Vec<Link>);
 
 impl Idle {
-    /// So many connections, all of which exist when it returns, with complete handshakes.
+    /// So many connections from `sources` addresses, all of which exist when it returns, with complete
+    /// handshakes. `watch` is called before each of them, and may end it.
     ///
     /// # Errors
-    /// A connection that cannot be made within `timeout`.
+    /// A connection that cannot be made within `timeout`; what `watch` says.
     pub fn connect(
         count: usize,
         to: SocketAddrV4,
         tls: Option<&Tls>,
+        sources: u32,
         timeout: Duration,
+        mut watch: impl FnMut() -> Result<(), Trouble>,
     ) -> Result<Idle, Trouble> {
-        let one = || -> Result<Link, Failed> {
-            let (mut link, _) = Link::open(to, None, None, tls)?;
+        // A single address is the one that the system chooses.
+        let several = to.ip().is_loopback() && sources > 1;
+        let one = |number: u32| -> Result<Link, Failed> {
+            let from = several.then(|| source(FIRST, number, sources));
+            let (mut link, _) = Link::open(to, from, None, tls)?;
             link.wait(timeout)?;
             Ok(link)
         };
-        let all = (0..count).map(|_| one()).collect::<Result<_, _>>();
-        all.map(Idle).map_err(|failed| match failed {
-            Failed::System(e) => Kind::Refused(said(e)).into(),
-            Failed::Tls(why) => Kind::Handshake(why).into(),
-        })
+        let mut all = Vec::new();
+        for number in (0..).take(count) {
+            watch()?;
+            all.push(one(number).map_err(|failed| match failed {
+                Failed::System(_) => unopened(failed),
+                Failed::Tls(why) => Kind::Handshake(why),
+            })?);
+        }
+        Ok(Idle(all))
     }
 
     /// Fails if the server has closed some of them: then it was not under this load.

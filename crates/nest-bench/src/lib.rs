@@ -27,8 +27,8 @@ mod trouble;
 mod usage;
 
 pub use compare::{
-    Entry, FORMAT, LIMIT, Loaded, Ratio, Run, Sample, WAITED, best, load_table, median, micro,
-    ratio, sentence, steady, table,
+    Entry, FORMAT, LIMIT, Loaded, MOST_FIGURES, Ratio, Run, Sample, WAITED, best, load_table,
+    median, micro, ratio, sentence, steady, table,
 };
 pub use crowd::{Crowd, Crowded};
 pub use cut::{Cut, apply as cut};

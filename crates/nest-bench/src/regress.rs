@@ -80,13 +80,17 @@ pub fn chance(old: &[f64], new: &[f64]) -> f64 {
 /// How the servers that both runs have measured have changed.
 #[must_use]
 pub fn changes(old: &[Entry], new: &[Entry]) -> Vec<Change> {
-    let costs = |entry: &Entry| -> Vec<f64> { entry.rounds.iter().map(|s| s.cost).collect() };
+    // What could not be counted is not known, rather than nothing.
+    let costs = |entry: &Entry| -> Vec<f64> {
+        let costs = entry.rounds.iter().map(|s| s.cost);
+        costs.filter(|cost| *cost > 0.0).collect()
+    };
     let both = new.iter().filter_map(|entry| {
         let before = old.iter().find(|other| other.name == entry.name)?;
         let (before, after) = (costs(before), costs(entry));
         (!before.is_empty() && !after.is_empty()).then(|| Change {
             name: entry.name.clone(),
-            ratio: median(after.clone()) / median(before.clone()).max(1e-9),
+            ratio: median(after.clone()) / median(before.clone()),
             chance: chance(&before, &after),
         })
     });
@@ -136,5 +140,23 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert!(all[0].is_regression() && all[0].ratio > 1.8);
         assert!(!changes(&new, &old)[0].is_regression());
+    }
+
+    #[test]
+    fn rounds_without_countable_time_are_not_compared() {
+        let entry = |costs: &[f64]| {
+            let sample = |cost: &f64| Sample {
+                cost: *cost,
+                ..Sample::default()
+            };
+            [Entry {
+                rounds: costs.iter().map(sample).collect(),
+                ..Entry::default()
+            }]
+        };
+        let new = entry(&[2.0, 2.1, 2.2, 2.1, 2.0]);
+        assert_eq!(changes(&entry(&[0.0; 5]), &new), []);
+        let few = changes(&entry(&[0.0, 0.0, 0.0, 0.0, 2.0]), &new);
+        assert!(!few[0].is_sure() && few[0].ratio > 1.0);
     }
 }

@@ -129,17 +129,23 @@ impl Processes {
         }
     }
 
-    /// The memory of all of them in bytes: what several share counts once.
+    /// Their numbers.
     #[must_use]
-    pub fn memory(&self) -> u64 {
-        let all: BTreeSet<u32> = match self {
+    pub fn all(&self) -> BTreeSet<u32> {
+        match self {
             Processes::Tree(root) => tree(*root),
             Processes::Group(path) => fs::read_to_string(path.join("cgroup.procs"))
                 .unwrap_or_default()
                 .lines()
                 .filter_map(|line| line.trim().parse().ok())
                 .collect(),
-        };
+        }
+    }
+
+    /// The memory of all of them in bytes: what several share counts once.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let all = self.all();
         all.iter().filter_map(|pid| proportional(*pid)).sum()
     }
 

@@ -275,14 +275,28 @@ fn idle_clients_stay_or_are_missed() {
 
 #[test]
 fn the_watcher_ends_it() {
-    let (to, talks) = (server(echo), talks());
-    let load = load(to, &talks);
+    let all = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = all.clone();
+    let to = server(move |client| {
+        count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        echo(client);
+    });
+    let talks = talks();
+    let load = Load {
+        idle: 30,
+        ..load(to, &talks)
+    };
     let died = Kind::Died("signal 9 ended it".to_owned());
     let result = drive(&load, &mut |_| Err(died.clone().into()));
     assert_eq!(
         result.err().unwrap().to_string(),
         "it ended while it was measured: signal 9 ended it"
     );
+    // It was asked before the idle clients came: this one is the first.
+    let mut last = TcpStream::connect(to).unwrap();
+    last.write_all(b"a\n").unwrap();
+    last.read_exact(&mut [0; 2]).unwrap();
+    assert_eq!(all.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
 
 /// A server that answers nobody in the first 200 ms of each second: at a constant rate, a fifth of the
@@ -326,6 +340,32 @@ fn latency_counts_from_the_time_when_a_request_was_due() {
     assert!(at(0.9) > 95.0, "{}", at(0.9));
     assert!(at(0.95) > 145.0, "{}", at(0.95));
     assert!(at(0.99) > 185.0, "{}", at(0.99));
+}
+
+/// Messages that could be sent together are due at their own times nevertheless: whatever moment the measured
+/// time begins at, as many count as are due in it.
+#[test]
+fn a_pipeline_does_not_change_when_requests_are_due() {
+    let to = server(echo);
+    let mut talk = Talk::of(vec![request("a\n", "a\n"); 8], false);
+    talk.again = Some(0);
+    let talks = [talk];
+    for warm in [20, 45, 70, 95] {
+        let load = Load {
+            keep: true,
+            clients: 2,
+            pipeline: 8,
+            pace: Pace::Rate(100.0),
+            warm: Duration::from_millis(warm),
+            measured: Duration::from_millis(500),
+            timeout: Duration::from_secs(20),
+            ..load(to, &talks)
+        };
+        let measured = run(&load).unwrap();
+        assert!(measured.unserved <= 1, "{warm}: {}", measured.unserved);
+        let requests = measured.requests;
+        assert!((49..=51).contains(&requests), "{warm}: {requests}");
+    }
 }
 
 /// Slow clients send bytes one by one, hostile ones stop in the middle or reset; neither counts.
@@ -413,4 +453,11 @@ fn clients_come_from_as_many_addresses_as_they_shall() {
         count <= 3 && (count == 3 || measured.connections < 3),
         "{count}"
     );
+    // Idle clients have as many, but others.
+    run(&Load { idle: 9, ..load }).unwrap();
+    let seen = seen.lock().unwrap();
+    let idle = seen
+        .iter()
+        .filter(|ip| ip.to_string().starts_with("127.50."));
+    assert_eq!(idle.count(), 3);
 }

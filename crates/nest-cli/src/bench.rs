@@ -26,6 +26,7 @@ use std::time::Duration;
 use nest_bench::{Crowd, Random, Talk};
 use nest_machine::reach::Reach;
 use nest_machine::{Feature, Framing, MODELS, Machine};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::{Bench, Cc, Spec};
 use crate::build;
@@ -45,12 +46,15 @@ use profile::Profile;
 use servers::Recipe;
 use talks::Maker;
 
+/// Open files of this program beside the connections of clients.
+const OTHER_FILES: u64 = 64;
 /// How long the server without sockets may take.
 const SCRIPTED: Duration = Duration::from_secs(60);
 
 /// `nest bench`.
 pub fn bench(args: &Bench) -> Result<ExitCode, Failure> {
     let hold = Hold::new()?;
+    servers::adopt();
     let result = measured(args);
     if signals::caught() {
         hold.release();
@@ -69,6 +73,11 @@ fn measured(args: &Bench) -> Result<(), Failure> {
             "{} is not a directory",
             folder.display()
         )));
+    }
+    if args.json.is_some() && args.json == args.report {
+        return Err(Failure::Usage(
+            "--json and --report name the same file; choose two names".into(),
+        ));
     }
     let old = args.compare.as_deref().map(outcome::read).transpose()?;
     for place in args.report.iter().chain(&args.json) {
@@ -95,6 +104,7 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     encryption::suits(args, &talks, secrecy)?;
     let clients = usize::try_from(args.clients).unwrap_or_default();
     let crowd = profile.crowd(clients);
+    connections(args.clients as usize + args.idle as usize + crowd.0 + crowd.1)?;
     let recipes = recipes(args, &machine, encryption.as_ref(), crowd.0 + crowd.1)?;
     let garbage = garbage::of(&machine, &talks, args.seed, crowd.1);
     let whole = machine.settings.framing == Framing::Message;
@@ -120,6 +130,25 @@ fn measured(args: &Bench) -> Result<(), Failure> {
     };
     let (all, cuts) = foreign::equal_work(talks, args.keep_alive, run)?;
     outcome::show(args, &all, cuts, clients, old.as_ref())
+}
+
+/// Lets this program have so many connections at a time. A server that nest builds does the same for itself.
+fn connections(count: usize) -> Result<(), Failure> {
+    let need = count as u64 + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|most| most >= need) {
+        return Ok(());
+    }
+    let raised = Rlimit {
+        current: Some(need),
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).map_err(|_| {
+        Failure::new(format!(
+            "{count} clients need {need} open files, more than the system allows; choose fewer clients, or \
+             raise the limit: ulimit -n {need}"
+        ))
+    })
 }
 
 fn spec(args: &Bench, model: Option<&str>) -> Spec {
@@ -155,7 +184,8 @@ fn profile(args: &Bench, machine: &Machine) -> Result<Profile, Failure> {
         return Ok(Profile::default());
     };
     let name = path.display().to_string();
-    let text = std::fs::read(path).map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    let text = source::at_most(path, profile::MOST_BYTES);
+    let text = text.map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
     Profile::read(machine, &name, &text).map_err(Failure::new)
 }
 

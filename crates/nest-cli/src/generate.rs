@@ -163,6 +163,19 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     result
 }
 
+/// Writes a file that the user has named: as a whole, or not at all. To what is no file, such as a pipe, it
+/// writes directly.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return fs::write(path, bytes);
+    }
+    // What a symbolic link points to is replaced, not the link.
+    replace(
+        &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()),
+        bytes,
+    )
+}
+
 /// An unused name in the same directory.
 pub fn beside(path: &Path) -> PathBuf {
     let name = path

@@ -4,7 +4,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use nest_machine::{Machine, Rule};
 use crate::args::{Graph as Args, Spec};
 use crate::compile::inspect;
 use crate::findings;
-use crate::generate::beside;
+use crate::generate::write_file;
 use crate::overwrite;
 use crate::term::{self, Failure};
 
@@ -58,7 +57,7 @@ pub fn graph(args: &Args) -> Result<ExitCode, Failure> {
         None => term::print(picture),
         Some(path) => {
             overwrite::refuse("the picture", path, [args.file.as_path()])?;
-            write(path, picture.as_bytes())
+            write_file(path, picture.as_bytes())
                 .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
         }
     }
@@ -142,17 +141,4 @@ fn rule(m: &Machine, name: &str) -> Result<usize, Failure> {
     let hint =
         nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Err(Failure::Usage(format!("there is no rule {name}{hint}")))
-}
-
-/// Writes a file atomically. If the path is not a regular file, writes to it directly.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return fs::write(path, bytes);
-    }
-    let new = beside(path);
-    let result = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
-    if result.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    result
 }

@@ -39,6 +39,10 @@ impl Hold {
     pub fn new() -> Result<Self, Failure> {
         if !HELD.swap(true, Ordering::SeqCst) {
             for signal in ENDING {
+                // nohup has said that the program goes on when its terminal is closed.
+                if signal == SIGHUP && is_ignored(signal) {
+                    continue;
+                }
                 let number = usize::try_from(signal).unwrap_or(0);
                 signal_hook::flag::register_usize(signal, Arc::clone(&CAUGHT), number)
                     .map_err(|e| Failure::io("cannot catch signals", &e))?;
@@ -51,6 +55,14 @@ impl Hold {
     pub fn release(self) {
         end_by(i32::try_from(CAUGHT.load(Ordering::SeqCst)).unwrap_or(0));
     }
+}
+
+/// Whether the program ignores a signal, because it was started so.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// Ends the program as if the signal had not been caught; 0: no signal.

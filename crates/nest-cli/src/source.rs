@@ -144,6 +144,14 @@ pub fn directory(file: &Path) -> PathBuf {
     }
 }
 
+/// Reads a file, but not more than one byte more than `most`: then it is too long.
+pub fn at_most(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// Loads files for `%include`, relative to the including file, and records them.
 #[derive(Default)]
 pub struct Files {

@@ -33,6 +33,8 @@ const LONGEST: f64 = 5.0;
 const WARM: f64 = 0.15;
 /// The rounds for which the time should suffice.
 const ROUNDS: f64 = 7.0;
+/// So many requests are due at least while a constant rate is measured.
+const FEW: f64 = 3.0;
 /// The rates of an open loop, in units of the best server's rate in the closed loop.
 const SHARES: [f64; 4] = [0.1, 0.25, 0.5, 0.75];
 
@@ -91,7 +93,7 @@ impl Run<'_> {
                     end = server.processes.time();
                     memory = server.processes.memory();
                 }
-                Moment::Tick => {}
+                Moment::Tick => server.shorten(),
             }
             if signals::caught() {
                 return Err(Kind::Own("interrupted".to_owned()).into());
@@ -162,6 +164,7 @@ impl Run<'_> {
         let time = self.args.time.as_secs_f64() - self.time();
         let seconds = (time / count.max(1.0) - WARM - 0.1).clamp(SHORTEST, LONGEST);
         for rate in rates {
+            let seconds = seconds.max(FEW / rate);
             for (n, recipe) in recipes.iter().enumerate() {
                 let _progress = Progress::start(format!("{} at {rate:.0}/s", recipe.name));
                 let loaded = self.loaded(recipe, rate, seconds)?;

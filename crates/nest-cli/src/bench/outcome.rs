@@ -3,37 +3,39 @@
 //! Must not know: how figures were measured.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use nest_bench::{
-    Cut, Entry, FORMAT, Processes, Run, WAITED, changes, encryption_table, harm_table, html,
-    load_table, sentence, table,
+    Cut, Entry, FORMAT, MOST_FIGURES, Processes, Run, WAITED, changes, encryption_table,
+    harm_table, html, literal, load_table, sentence, table,
 };
 
 use crate::args::{Bench, BenchTls};
+use crate::generate;
 use crate::source;
 use crate::term::{self, FAINT, Failure, STRONG};
 
 /// The figures of an earlier run.
 pub fn read(path: &Path) -> Result<Run, Failure> {
-    let shown = path.display();
-    let text = fs::read(path).map_err(|e| Failure::io(format!("cannot read {shown}"), &e))?;
-    let run: Run = serde_json::from_slice(&text)
-        .map_err(|e| Failure::new(format!("{shown} has no figures of nest bench: {e}")))?;
-    if run.format != FORMAT {
-        return Err(Failure::new(format!(
-            "{shown} is of another version of nest: its format is {}, not {FORMAT}",
-            run.format
-        )));
-    }
-    Ok(run)
+    let name = path.display().to_string();
+    let text = source::at_most(path, MOST_FIGURES);
+    let text = text.map_err(|e| Failure::io(format!("cannot read {name}"), &e))?;
+    Run::read(&name, &text).map_err(Failure::new)
 }
 
 /// Whether a file can be written, before the work begins.
 pub fn writable(path: &Path) -> Result<(), Failure> {
-    let folder = source::directory(path);
     let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
-    tempfile::tempfile_in(folder).map(drop).map_err(failed)
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(failed(ErrorKind::IsADirectory.into())),
+        // A pipe or a device.
+        Ok(found) if !found.is_file() => Ok(()),
+        _ => {
+            let folder = source::directory(path);
+            tempfile::tempfile_in(folder).map(drop).map_err(failed)
+        }
+    }
 }
 
 /// Prints and writes everything. Fails if a server has become dearer.
@@ -74,7 +76,7 @@ pub fn show(
     };
     let write = |path: &Path, text: String| {
         let failed = |e| Failure::io(format!("cannot write {}", path.display()), &e);
-        fs::write(path, text).map_err(failed)
+        generate::write_file(path, text.as_bytes()).map_err(failed)
     };
     if let Some(path) = &args.json {
         let text = serde_json::to_string_pretty(&run).unwrap_or_default();
@@ -125,11 +127,17 @@ fn options(args: &Bench, all: &[Entry]) -> Vec<String> {
 
 /// Says what has changed since an earlier run.
 fn compared(old: &Run, new: &Run) -> Result<(), Failure> {
+    if old.specification != new.specification {
+        term::note(format!(
+            "the earlier run was of another specification: {}",
+            literal(old.specification.as_bytes())
+        ));
+    }
     if (&old.options, old.clients) != (&new.options, new.clients) {
         term::note(format!(
             "the earlier run was another load: {} clients, {}",
             old.clients,
-            old.options.join(" ")
+            literal(old.options.join(" ").as_bytes())
         ));
     } else if old.cuts != new.cuts {
         term::note("in the earlier run other messages were cut because of another server");

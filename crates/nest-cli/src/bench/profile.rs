@@ -14,7 +14,7 @@ use super::words::Words;
 use crate::quoted::quoted;
 
 /// The longest profile, value and think time that are accepted.
-const MOST_BYTES: usize = 1 << 16;
+pub const MOST_BYTES: usize = 1 << 16;
 const MOST_VALUE: usize = 1000;
 pub const MOST_THINK: u32 = 5000;
 /// The most values of parts: each is compared with the pattern of its rule.

@@ -2,15 +2,20 @@
 //!
 //! Must not know: what clients do, how figures are compared.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use nest_bench::{Processes, Tls};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, set_child_subreaper, wait,
+};
 use tempfile::TempDir;
 
 use crate::signals;
@@ -19,8 +24,13 @@ use crate::term::Failure;
 /// How long a server may take until it listens, and until it ends.
 const START: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(8);
-/// The end of a server's output that is shown when it fails.
+/// How long what it has left behind may take to end.
+const LEFT: Duration = Duration::from_secs(2);
+/// The end of a server's output that is shown when it fails: lines, and bytes.
 const SHOWN: usize = 5;
+const MOST_SHOWN: u64 = 2000;
+/// More of its output is not kept.
+const MOST_SAID: u64 = 1 << 20;
 
 /// How a server is started.
 #[derive(Clone)]
@@ -82,7 +92,12 @@ impl Recipe {
                 command.env_remove(name);
             }
         }
-        let said = File::create(folder.path().join("said")).map_err(|e| failed(&e))?;
+        // Behind its end, so that it can be emptied meanwhile.
+        let said = File::options()
+            .create(true)
+            .append(true)
+            .open(folder.path().join("said"));
+        let said = said.map_err(|e| failed(&e))?;
         let errors = said.try_clone().map_err(|e| failed(&e))?;
         let child = command
             .current_dir(inside.unwrap_or(&empty))
@@ -109,19 +124,25 @@ impl Server {
         let limit = Instant::now() + START;
         loop {
             if let Some(how) = self.ended() {
+                let stay = if own {
+                    ""
+                } else {
+                    "; it must stay in the foreground"
+                };
                 return Err(Failure::new(format!(
-                    "{name} does not serve: {how}{}",
+                    "{name} does not serve: {how}{stay}{}",
                     self.last_words()
                 )));
             }
             if own {
-                if let Some(port) = listens(&self.said()) {
+                if let Some(port) = listens(&read(&self.said(), 0, MOST_SAID)) {
                     self.address.set_port(port);
                     return Ok(());
                 }
             } else if TcpStream::connect_timeout(&self.address.into(), START).is_ok() {
                 return Ok(());
             }
+            self.shorten();
             if signals::caught() {
                 return Err(Failure::Reported);
             }
@@ -141,9 +162,19 @@ impl Server {
         }
     }
 
-    fn said(&self) -> String {
-        let bytes = fs::read(self.folder.path().join("said")).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).into_owned()
+    fn said(&self) -> PathBuf {
+        self.folder.path().join("said")
+    }
+
+    /// Forgets what it has printed, if that is so much that it could fill a disk.
+    pub fn shorten(&self) {
+        if fs::metadata(self.said()).is_ok_and(|said| said.len() > MOST_SAID) {
+            // If this fails, nothing else would help.
+            let _ = File::options()
+                .write(true)
+                .open(self.said())
+                .and_then(|said| said.set_len(0));
+        }
     }
 
     /// How it has ended, if it has.
@@ -157,13 +188,14 @@ impl Server {
 
     /// The end of what it printed, indented.
     pub fn last_words(&self) -> String {
-        let said = self.said();
+        let length = fs::metadata(self.said()).map_or(0, |said| said.len());
+        let said = read(&self.said(), length.saturating_sub(MOST_SHOWN), MOST_SHOWN);
         let lines: Vec<&str> = said.lines().collect();
         let first = lines.len().saturating_sub(SHOWN);
-        lines[first..]
-            .iter()
-            .map(|line| format!("\n  {line}"))
-            .collect()
+        // What it prints must not change the terminal.
+        let plain = |line: &&str| line.replace(|c: char| c.is_control() && c != '\t', "?");
+        let lines = lines[first..].iter().map(plain);
+        lines.map(|line| format!("\n  {line}")).collect()
     }
 
     fn signal(&self, signal: Signal) {
@@ -181,13 +213,65 @@ impl Drop for Server {
             if Instant::now() > limit {
                 self.signal(Signal::KILL);
                 let _ = self.child.wait();
-                return;
+                break;
             }
+            self.shorten();
             std::thread::sleep(Duration::from_millis(2));
         }
         // Those that it has left behind.
         self.signal(Signal::KILL);
+        end_adopted();
     }
+}
+
+/// The processes that this program had before it started any.
+static EARLIER: OnceLock<BTreeSet<u32>> = OnceLock::new();
+
+/// From now on a process belongs to this program when those that have started it have ended.
+pub fn adopt() {
+    EARLIER.get_or_init(|| Processes::Tree(std::process::id()).all());
+    // If the system refuses, only daemons stay.
+    let _ = set_child_subreaper(Some(getpid()));
+}
+
+/// Ends what a server has left behind outside of its process group, as a daemon does.
+fn end_adopted() {
+    let own = std::process::id();
+    let limit = Instant::now() + LEFT;
+    loop {
+        while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+        let mut left = Processes::Tree(own).all();
+        for pid in EARLIER
+            .get()
+            .into_iter()
+            .flatten()
+            .filter(|pid| **pid != own)
+        {
+            left.retain(|other| !Processes::Tree(*pid).all().contains(other));
+        }
+        left.remove(&own);
+        if left.is_empty() || Instant::now() > limit {
+            return;
+        }
+        for pid in left
+            .iter()
+            .filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?))
+        {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Some bytes of a file; what cannot be read is empty.
+fn read(path: &Path, from: u64, most: u64) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(mut file) = File::open(path)
+        && file.seek(SeekFrom::Start(from)).is_ok()
+    {
+        let _ = file.take(most).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The port in the line that a server prints when it listens.

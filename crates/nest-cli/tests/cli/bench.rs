@@ -190,12 +190,15 @@ fn a_run_is_kept_and_compared() {
     let mut sample = cheap["servers"][0]["rounds"][0].clone();
     sample["cost"] = 0.001.into();
     cheap["servers"][0]["rounds"] = vec![sample; 10].into();
+    cheap["specification"] = "\u{1b}[31m.nest".into();
     place.write("cheap.json", cheap.to_string());
     let ended = place
         .nest(&[&rounds()[..], &["--compare", "cheap.json"]].concat())
         .with_status(1);
     assert!(ended.out.contains(": dearer (p = 0.0"), "{}", ended.out);
-    ended.err_has("error: a request has become dearer with event");
+    ended
+        .err_has("the earlier run was of another specification: \"\\x1b[31m.nest\"\n")
+        .err_has("error: a request has become dearer with event");
     for (text, reason) in [
         ("", "has no figures of nest bench: "),
         ("{\"format\": 1}", "has no figures of nest bench: "),

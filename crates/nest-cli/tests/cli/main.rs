@@ -7,6 +7,7 @@
 mod common;
 
 mod bench;
+mod bench_hostile;
 mod bench_tls;
 mod bench_turning;
 mod bounds;

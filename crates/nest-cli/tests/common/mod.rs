@@ -92,6 +92,24 @@ impl Place {
         self.nest_with(arguments, "")
     }
 
+    /// Runs it to its end behind some commands of a shell, such as limits.
+    pub fn nest_behind(&self, commands: &str, arguments: &[&str]) -> Ended {
+        let nest = self.command(arguments);
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("{commands}\nexec \"$0\" \"$@\"")])
+            .arg(nest.get_program())
+            .args(nest.get_args())
+            .current_dir(self.dir.path());
+        for (name, value) in nest.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        ended(shell, "")
+    }
+
     /// Runs it to its end with that standard input.
     pub fn nest_with(&self, arguments: &[&str], input: &str) -> Ended {
         ended(self.command(arguments), input)
