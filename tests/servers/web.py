@@ -249,7 +249,7 @@ def at_once(site):
 
 
 def conditions(site):
-    """lists of tags: in several lines, of any length, in any place: what they name is found"""
+    """lists of tags: in several lines, of any length, in any place: what they name is found; what is no date is ignored"""
     others = ', '.join(f'"other-{n}"' for n in range(500))
     for name, lines, reads, writes in (
             ('If-None-Match', (others + ',TAG',), 304, 412),
@@ -267,6 +267,9 @@ def conditions(site):
         same(str(given)[-90:], curl(site, 'up/kept.txt', *options)[0], reads)
         same(f'PUT, {given}'[-90:],
              curl(site, 'up/kept.txt', '-T', '-', *options, data=b'kept\n')[0], writes)
+    os.utime(site.path('up/later/x.txt'), (-86400, -86400))
+    for date, wanted in (('Wed, 31 Dec 1969 00:00:00 GMT', 304), ('never', 200)):
+        same(f'before 1970, {date}', curl(site, 'up/later/x.txt', '-H', f'If-Modified-Since: {date}')[0], wanted)
 
 
 def race(site):
