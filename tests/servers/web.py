@@ -309,6 +309,16 @@ def folders(site):
     os.remove(site.path('link'))
 
 
+def types(site):
+    """a media type that is longer than RFC 6838 allows: the server says so, and has status 2"""
+    path = site.path('types')
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(f'text/fits fits\ntext/{"x" * 251} long\n')
+    command = [site.exe, '--set', f'fileRoot={site.root}', '--set', 'listen=127.0.0.1:0', '--', '--types', path]
+    same('what it says', bounded(command, status=2)[1], f"web: --types '{path}': a media type is too long\n".encode())
+    os.remove(path)
+
+
 def python(site):
     """Python's http.client, one connection: reads, conditions, uploads in chunks, errors"""
     client = http.client.HTTPConnection('127.0.0.1', site.port, timeout=30)
@@ -455,7 +465,7 @@ def ends(site):
     same('other lines', [line for line in site.log(path).splitlines() if not re.fullmatch(combined, line)], [])
 
 
-CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, python, netcat, load,
+CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, types, python, netcat, load,
           browser, cases, logged)
 
 
