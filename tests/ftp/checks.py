@@ -56,6 +56,20 @@ def guesses(world):
         expect(c.reply()[0] == 0, 'it was not closed')
 
 
+def again(world):
+    """USER leaves the parameters of transfers as they are (RFC 959, 4.1.1), and REIN does not"""
+    with Control(world) as c:
+        c.ask('EPSV ALL', 200)
+        c.ask('OPTS MLST size;', 200)
+        for verb, kept in (('USER bob', True), ('REIN', False)):
+            c.ask(verb, 331 if kept else 220)
+            c.ask('USER alice', 331)
+            c.ask('PASS secret', 230)
+            expect(f'type {"I" if kept else "A"},' in c.ask('STAT', 211), f'TYPE after {verb}')
+            expect(('MLST type;size*;modify;' in c.ask('FEAT', 211)) == kept, f'OPTS MLST after {verb}')
+            c.ask('PASV', 503 if kept else 227)
+
+
 def speaks(world):
     """FEAT, OPTS, HELP, SYST, STAT, NOOP, TYPE, MODE, STRU, ALLO, SITE: codes, and the forms that there are"""
     with Control(world) as c:
@@ -416,4 +430,4 @@ def logged(world):
         expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
 
 
-ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
