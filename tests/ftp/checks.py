@@ -19,6 +19,8 @@ def logs_in(world):
         c.ask('PASS secret', 503)
         c.ask('PWD', 530)
         c.ask('NONSENSE', 500)
+        for verb in ('USER', 'ACCT', 'OPTS'):
+            c.ask(verb, 501)
         c.ask('USER nobody', 331)
         c.ask('PASS secret', 530)
         c.ask('PASS alice', 530)
