@@ -306,7 +306,7 @@ def unique(world):
         for _ in range(3):
             data = c.passive()
             c.send('STOU')
-            told.add(re.search(r'FILE: (\S+)\.\r', c.code(150))[1])
+            told.add(re.fullmatch(r'150 FILE: (\S+)\r\n', c.code(150))[1])
             data.sendall(b'unique')
             data.close()
             c.code(226)
