@@ -300,7 +300,7 @@ def dates(world):
 
 
 def unique(world):
-    """STOU chooses a name that nobody has, and tells it"""
+    """STOU chooses a name that nobody has, and tells it in the form of RFC 1123, 4.1.2.9; it never takes one that is taken"""
     with Control(world) as c:
         told = set()
         for _ in range(3):
@@ -311,6 +311,20 @@ def unique(world):
             data.close()
             c.code(226)
         expect(len(told) == 3 and all(world.get(f'alice/{name}') == b'unique' for name in told), str(told))
+        seconds, numbers = zip(*(map(int, name.split('-')[1:]) for name in told))
+        taken = [f'alice/file-{max(seconds) + later}-{min(numbers) + n}' for later in range(20) for n in range(110)]
+        for name in taken:
+            if not world.get(name):
+                world.put(name, b'taken')
+        with c.passive() as data:
+            c.send('STOU')
+            if c.reply()[0] == 150:     # the names are of other seconds
+                data.sendall(b'new')
+                data.close()
+                c.code(226)
+        expect(b'new' not in map(world.get, taken), 'a file was replaced')
+        for name in taken:
+            os.unlink(world.path(name))
 
 
 def appends(world):
