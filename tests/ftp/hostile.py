@@ -74,6 +74,8 @@ def climbs(world):
                 c.send(f'{verb} {name}')
                 code, text = c.reply()
                 expect(code == 550, f'{verb} {name}: {text}')
+        for verb in ('STAT', 'LIST', 'NLST'):
+            c.ask(f'{verb} */.nest-upload-1', 550)
         for command in ('DELE others/private', 'SITE CHMOD 777 other', 'MFMT 20200102030405 other', 'MKD others/x', 'RMD others',
                         'MKD .nest-upload-1', 'STOR others/new', 'APPE other', 'STOR .nest-upload-1'):
             c.ask(command, 550)
