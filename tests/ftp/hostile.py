@@ -4,6 +4,8 @@ import os
 import select
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from support.connection import all_of
@@ -152,6 +154,22 @@ def swaps(world):
     os.rmdir(os.path.join(other, 'kept'))
 
 
+def follows(world):
+    """A link through ".." that stays in the home leads to its file also while somebody renames others"""
+    os.mkdir(world.path('alice/through'))
+    world.put('alice/target', b'12345')
+    world.put('alice/turn', b'')
+    os.symlink('../target', world.path('alice/through/link'))
+    turns = 'import os\nwhile True:\n    os.rename("turn", "turned")\n    os.rename("turned", "turn")'
+    with subprocess.Popen([sys.executable, '-c', turns], cwd=world.path('alice')) as other:
+        try:
+            with Control(world) as c:
+                for _ in range(3000):
+                    expect(c.ask('SIZE through/link', 213) == '213 5\r\n', 'its size')
+        finally:
+            other.kill()
+
+
 def explodes(world):
     """Patterns that take other servers for ever, REST beyond the end, and numbers without end"""
     world.put('alice/' + 'a' * 200, b'')
@@ -240,4 +258,4 @@ def dies(world):
         expect('nest-upload' not in c.ask('STAT /', 213), 'something is left')
 
 
-ALL = (bounces, steals, climbs, swaps, explodes, floods, stalls, dies)
+ALL = (bounces, steals, climbs, swaps, follows, explodes, floods, stalls, dies)
