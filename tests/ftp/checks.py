@@ -420,7 +420,7 @@ def together(world):
 
 
 def logged(world):
-    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not; of a name, only printable ASCII"""
+    """Each transfer has a line of xferlog: who, what, how many bytes were sent, which way, complete or not; of a name, only printable ASCII"""
     ftp = library(world)
     ftp.storbinary('STOR logged file', io.BytesIO(b'12345'))
     ftp.retrbinary('RETR logged file', lambda _: None)
@@ -442,8 +442,20 @@ def logged(world):
     with open(world.log, encoding='latin-1') as file:
         found = re.findall(r'/alice/steers\S+', file.read())
     expect(found == ['/alice/steers' + 8 * '_'], str(found))
+    world.put('alice/big', BIG * 4)
+    with Control(world) as c:
+        c.ask('TYPE A', 200)
+        with c.passive():
+            c.send('RETR big')
+            c.code(150)
+            c.ask('ABOR', 426)
+            c.code(226)
+        c.ask('QUIT', 221)
     with open(world.log, encoding='latin-1') as file:
-        expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
+        log = file.read()
+    expect(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', log), 'the aborted upload')
+    sent = re.search(r' (\d+) /alice/big a _ o r alice ftp 0 \* i\n', log)
+    expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
 ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
