@@ -19,6 +19,8 @@ def logs_in(world):
         c.ask('PASS secret', 503)
         c.ask('PWD', 530)
         c.ask('NONSENSE', 500)
+        for verb in ('USER', 'ACCT', 'OPTS'):
+            c.ask(verb, 501)
         c.ask('USER nobody', 331)
         c.ask('PASS secret', 530)
         c.ask('PASS alice', 530)
@@ -54,6 +56,20 @@ def guesses(world):
         c.ask('USER alice', 331)
         c.ask('PASS 2', 421)
         expect(c.reply()[0] == 0, 'it was not closed')
+
+
+def again(world):
+    """USER leaves the parameters of transfers as they are (RFC 959, 4.1.1), and REIN does not"""
+    with Control(world) as c:
+        c.ask('EPSV ALL', 200)
+        c.ask('OPTS MLST size;', 200)
+        for verb, kept in (('USER bob', True), ('REIN', False)):
+            c.ask(verb, 331 if kept else 220)
+            c.ask('USER alice', 331)
+            c.ask('PASS secret', 230)
+            expect(f'type {"I" if kept else "A"},' in c.ask('STAT', 211), f'TYPE after {verb}')
+            expect(('MLST type;size*;modify;' in c.ask('FEAT', 211)) == kept, f'OPTS MLST after {verb}')
+            c.ask('PASV', 503 if kept else 227)
 
 
 def speaks(world):
@@ -284,17 +300,31 @@ def dates(world):
 
 
 def unique(world):
-    """STOU chooses a name that nobody has, and tells it"""
+    """STOU chooses a name that nobody has, and tells it in the form of RFC 1123, 4.1.2.9; it never takes one that is taken"""
     with Control(world) as c:
         told = set()
         for _ in range(3):
             data = c.passive()
             c.send('STOU')
-            told.add(re.search(r'FILE: (\S+)\.\r', c.code(150))[1])
+            told.add(re.fullmatch(r'150 FILE: (\S+)\r\n', c.code(150))[1])
             data.sendall(b'unique')
             data.close()
             c.code(226)
         expect(len(told) == 3 and all(world.get(f'alice/{name}') == b'unique' for name in told), str(told))
+        seconds, numbers = zip(*(map(int, name.split('-')[1:]) for name in told))
+        taken = [f'alice/file-{max(seconds) + later}-{min(numbers) + n}' for later in range(20) for n in range(110)]
+        for name in taken:
+            if not world.get(name):
+                world.put(name, b'taken')
+        with c.passive() as data:
+            c.send('STOU')
+            if c.reply()[0] == 150:     # the names are of other seconds
+                data.sendall(b'new')
+                data.close()
+                c.code(226)
+        expect(b'new' not in map(world.get, taken), 'a file was replaced')
+        for name in taken:
+            os.unlink(world.path(name))
 
 
 def appends(world):
@@ -390,7 +420,7 @@ def together(world):
 
 
 def logged(world):
-    """Each transfer has a line of xferlog: who, what, how long, which way, complete or not; of a name, only printable ASCII"""
+    """Each transfer has a line of xferlog: who, what, how many bytes were sent, which way, complete or not; of a name, only printable ASCII"""
     ftp = library(world)
     ftp.storbinary('STOR logged file', io.BytesIO(b'12345'))
     ftp.retrbinary('RETR logged file', lambda _: None)
@@ -412,8 +442,20 @@ def logged(world):
     with open(world.log, encoding='latin-1') as file:
         found = re.findall(r'/alice/steers\S+', file.read())
     expect(found == ['/alice/steers' + 8 * '_'], str(found))
+    world.put('alice/big', BIG * 4)
+    with Control(world) as c:
+        c.ask('TYPE A', 200)
+        with c.passive():
+            c.send('RETR big')
+            c.code(150)
+            c.ask('ABOR', 426)
+            c.code(226)
+        c.ask('QUIT', 221)
     with open(world.log, encoding='latin-1') as file:
-        expect(any(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', line) for line in file), 'the aborted upload')
+        log = file.read()
+    expect(re.search(r'/alice/old b _ i r alice ftp 0 \* i\n', log), 'the aborted upload')
+    sent = re.search(r' (\d+) /alice/big a _ o r alice ftp 0 \* i\n', log)
+    expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)

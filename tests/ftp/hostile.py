@@ -1,9 +1,14 @@
 """What hostile clients try. Each check gets a World. Must not know: models."""
 
+import contextlib
+import itertools
 import os
+import resource
 import select
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from support.connection import all_of
@@ -74,6 +79,8 @@ def climbs(world):
                 c.send(f'{verb} {name}')
                 code, text = c.reply()
                 expect(code == 550, f'{verb} {name}: {text}')
+        for verb in ('STAT', 'LIST', 'NLST'):
+            c.ask(f'{verb} */.nest-upload-1', 550)
         for command in ('DELE others/private', 'SITE CHMOD 777 other', 'MFMT 20200102030405 other', 'MKD others/x', 'RMD others',
                         'MKD .nest-upload-1', 'STOR others/new', 'APPE other', 'STOR .nest-upload-1'):
             c.ask(command, 550)
@@ -150,6 +157,22 @@ def swaps(world):
     os.rmdir(os.path.join(other, 'kept'))
 
 
+def follows(world):
+    """A link through ".." that stays in the home leads to its file also while somebody renames others"""
+    os.mkdir(world.path('alice/through'))
+    world.put('alice/target', b'12345')
+    world.put('alice/turn', b'')
+    os.symlink('../target', world.path('alice/through/link'))
+    turns = 'import os\nwhile True:\n    os.rename("turn", "turned")\n    os.rename("turned", "turn")'
+    with subprocess.Popen([sys.executable, '-c', turns], cwd=world.path('alice')) as other:
+        try:
+            with Control(world) as c:
+                for _ in range(3000):
+                    expect(c.ask('SIZE through/link', 213) == '213 5\r\n', 'its size')
+        finally:
+            other.kill()
+
+
 def explodes(world):
     """Patterns that take other servers for ever, REST beyond the end, and numbers without end"""
     world.put('alice/' + 'a' * 200, b'')
@@ -204,6 +227,61 @@ def stalls(world):
         c.ask('NOOP', 200)
 
 
+@contextlib.contextmanager
+def scarcity(world, port, spare):
+    """Leaves the process that listens on a port only so many descriptors."""
+    with open('/proc/net/tcp', encoding='ascii') as file:
+        words = [line.split() for line in file]
+    door = next(f'socket:[{word[9]}]' for word in words if word[1].endswith(f':{port:04X}') and word[3] == '0A')
+    for pid in world.server.family():
+        used = {}
+        with contextlib.suppress(OSError):      # it has ended in the meantime
+            for name in os.listdir(f'/proc/{pid}/fd'):
+                with contextlib.suppress(FileNotFoundError):
+                    used[int(name)] = os.readlink(f'/proc/{pid}/fd/{name}')
+        if door in used.values():
+            break
+    else:
+        raise Failed(f'nobody listens on {port}')
+    free = [number for number in range(max(used) + spare + 2) if number not in used]
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free[spare], hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def scarce(world):
+    """While there are few descriptors, an upload loses nothing of a file, and does not wait for a data connection that cannot be taken"""
+    codes = set()
+    for verb, early, spare in itertools.product(('APPE', 'STOR'), (False, True), range(8)):
+        world.put('alice/scarce', b'old')
+        with Control(world) as c:
+            port = int(c.ask('EPSV', 229).split('|')[3])
+            data = socket.create_connection(('127.0.0.1', port), LIMIT) if early else None
+            with scarcity(world, port, spare):
+                since = time.monotonic()
+                c.send(f'{verb} scarce' if early else f'{verb} scarce\r\nSTAT')
+                code = c.reply()[0]
+                if not early and code != 213:   # that is the answer to STAT, while the server waits for the data connection
+                    c.code(211)
+                expect(time.monotonic() - since < 4, f'{verb} {spare}: it waits for a connection that is there')
+            if code == 213:
+                data = socket.create_connection(('127.0.0.1', port), LIMIT)
+                c.code(150)
+            if code in (150, 213):
+                data.sendall(b'new')
+            if data is not None:
+                data.close()
+            if code in (150, 213):
+                c.code(226)
+            wanted = b'old' if code not in (150, 213) else b'oldnew' if verb == 'APPE' else b'new'
+            expect(world.get('alice/scarce') == wanted, f'{verb} {spare}: {code}, {world.get("alice/scarce")}')
+            codes.add(code)
+    expect({150, 213, 450} <= codes <= {150, 213, 425, 450}, f'{codes}')
+
+
 def dies(world):
     """kill -9 of what serves, in each phase of an upload: the old file stays whole, and the server goes on"""
     world.put('alice/kept', b'old')
@@ -238,4 +316,4 @@ def dies(world):
         expect('nest-upload' not in c.ask('STAT /', 213), 'something is left')
 
 
-ALL = (bounces, steals, climbs, swaps, explodes, floods, stalls, dies)
+ALL = (bounces, steals, climbs, swaps, follows, explodes, floods, stalls, scarce, dies)

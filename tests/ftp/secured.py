@@ -74,6 +74,8 @@ def orders(world, _):
         c.ask('AUTH TLS', 503)
         c.ask('PROT E', 536)
         c.ask('PROT S', 536)
+        c.ask('PROT X', 501)
+        c.ask('PBSZ x', 501)
         c.ask('CCC', 533)
 
 

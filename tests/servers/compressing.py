@@ -115,6 +115,8 @@ def requests(site):
         fields.pop('date')
         fields.pop('expires')
     same('HEAD', (number, head), (200, whole))
+    number, head, _ = curl(site, 'words.txt', *GZIP, '-I', '-r', '5-9')
+    same('HEAD, which has no ranges', (number, head.get('content-encoding')), (200, 'gzip'))
     same('a range', coding(curl(site, 'words.txt', *GZIP, '-r', '5-9')), (206, 'identity', WORDS[5:10]))
     same('a range of what it was',
          coding(curl(site, 'words.txt', *GZIP, '-r', '5-9', '-H', f'If-Range: {whole["etag"]}')), (200, 'identity', WORDS))

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from support.nest import SOCKET_MODELS, Failed, program
 from support.server import Client, Server
-from web import bounded, build, curl, same
+from web import OLD, bounded, build, curl, same
 
 TEXT = b'a line of text\n' * 4000
 FILES = {'one.example/a.txt': TEXT, 'one.example/index.html': b'<h1>one</h1>', 'two.example/index.html': b'<h1>two</h1>',
@@ -61,6 +61,17 @@ def tags(site):
              curl(site, 'a.txt', *ONE, '-H', f'Accept-Encoding: {other}', '--etag-compare', kept)[0], 200)
     out, _ = bounded(['curl', '-sS', '--compressed', *ONE, site.url('a.txt')])
     same('--compressed', out, TEXT)
+
+
+def preferred(site):
+    """of several files that are compressed in advance, all newer than the plain one, the client gets what it prefers"""
+    for age, (ending, data) in enumerate((('.br', b'br'), ('.gz', b'gz'), ('', TEXT))):
+        with open(site.path(f'one.example/b.txt{ending}'), 'wb') as file:
+            file.write(data)
+        os.utime(file.name, (OLD - age, OLD - age))
+    for field, coding, content in (('br, gzip;q=0.5', 'br', b'br'), ('br;q=0.5, gzip', 'gzip', b'gz')):
+        number, fields, got = curl(site, 'b.txt', *ONE, '-H', f'Accept-Encoding: {field}')
+        same(field, (number, fields.get('content-encoding'), got), (200, coding, content))
 
 
 def several(site):
@@ -135,7 +146,7 @@ def run(report, models=SOCKET_MODELS):
     for model in models:
         report.heading(f'the settings of web: {model}')
         with tempfile.TemporaryDirectory(prefix='nest-sites-') as folder, Sites(build(nest, model, folder)) as site:
-            for check in (tags, several, hosts, uploads, hostile, slow):
+            for check in (tags, preferred, several, hosts, uploads, hostile, slow):
                 about = ' '.join(check.__doc__.split()).partition(':')[0]
                 try:
                     report.line(True, model, about, check(site) or '')

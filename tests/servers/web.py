@@ -249,7 +249,7 @@ def at_once(site):
 
 
 def conditions(site):
-    """lists of tags: in several lines, of any length, in any place: what they name is found"""
+    """lists of tags: in several lines, of any length, in any place: what they name is found; what is no date is ignored"""
     others = ', '.join(f'"other-{n}"' for n in range(500))
     for name, lines, reads, writes in (
             ('If-None-Match', (others + ',TAG',), 304, 412),
@@ -267,6 +267,9 @@ def conditions(site):
         same(str(given)[-90:], curl(site, 'up/kept.txt', *options)[0], reads)
         same(f'PUT, {given}'[-90:],
              curl(site, 'up/kept.txt', '-T', '-', *options, data=b'kept\n')[0], writes)
+    os.utime(site.path('up/later/x.txt'), (-86400, -86400))
+    for date, wanted in (('Wed, 31 Dec 1969 00:00:00 GMT', 304), ('never', 200)):
+        same(f'before 1970, {date}', curl(site, 'up/later/x.txt', '-H', f'If-Modified-Since: {date}')[0], wanted)
 
 
 def race(site):
@@ -304,6 +307,16 @@ def folders(site):
         if not errors.startswith(f"web: --uploads '{name}' is ".encode()):
             raise Failed(f'--uploads {name!r}: {errors!r}')
     os.remove(site.path('link'))
+
+
+def types(site):
+    """a media type that is longer than RFC 6838 allows: the server says so, and has status 2"""
+    path = site.path('types')
+    with open(path, 'w', encoding='ascii') as file:
+        file.write(f'text/fits fits\ntext/{"x" * 251} long\n')
+    command = [site.exe, '--set', f'fileRoot={site.root}', '--set', 'listen=127.0.0.1:0', '--', '--types', path]
+    same('what it says', bounded(command, status=2)[1], f"web: --types '{path}': a media type is too long\n".encode())
+    os.remove(path)
 
 
 def python(site):
@@ -452,7 +465,7 @@ def ends(site):
     same('other lines', [line for line in site.log(path).splitlines() if not re.fullmatch(combined, line)], [])
 
 
-CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, python, netcat, load,
+CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, types, python, netcat, load,
           browser, cases, logged)
 
 
