@@ -3,7 +3,6 @@
 //! Must not know: the contents of a picture.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 

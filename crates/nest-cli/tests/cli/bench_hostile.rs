@@ -46,7 +46,7 @@ fn a_daemon_does_not_outlive_the_run() {
         let pid: u32 = place.read(name).trim().parse().unwrap();
         let lives = Path::new(&format!("/proc/{pid}")).exists();
         if lives {
-            common::kill(pid, "KILL");
+            crate::common::kill(pid, "KILL");
         }
         lives
     };
