@@ -146,7 +146,7 @@ def generated(folder):
 
 
 def logged(folder):
-    """The server's log has a line for each request, whoever answers it; HUP changes all lines."""
+    """The server's log has a line for each request, also where the kernel answers; HUP changes all lines."""
     site, access = Generated(folder), os.path.join(folder, 'server.log')
     request, sent = b'GET /b.txt HTTP/1.1\r\nHost: test\r\nUser-Agent: test\r\n\r\n', 0
     kernel = r'\S+Z info - message kernelCache out=\d+ peer=127\.0\.0\.1:\d+ request="GET /b\.txt HTTP/1\.1" status=200'

@@ -1,13 +1,15 @@
 //! The macros of a specification that can be read as C: what stands in them, and how they are used.
 //! Nothing is certain of a macro that has several meanings. Must not know: what is written, models.
 
-use crate::leads::Scope;
 use crate::lexer::{self, Kind};
 use crate::library::{children, defines, preprocessor};
 use crate::members::names;
 use crate::scope::Body;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::{Node, Parser};
+
+/// Macros within macros; what stands deeper is not known.
+const DEEPEST: usize = 64;
 
 /// A macro.
 pub(crate) struct Macro {
@@ -214,5 +216,78 @@ impl Macros {
         }
         let arguments = node.child_by_field_name("arguments").filter(|_| is_call);
         Some((found, arguments.map_or_else(Vec::new, children)))
+    }
+}
+
+/// Where an expression stands: in a body, or in the macro that a body uses.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    pub(crate) text: &'s str,
+    used: Option<Used<'s>>,
+}
+
+/// A use of a macro.
+#[derive(Clone, Copy)]
+struct Used<'s> {
+    of: &'s Macro,
+    arguments: &'s [Node<'s>],
+    caller: &'s Scope<'s>,
+}
+
+impl<'s> Scope<'s> {
+    /// That of a body.
+    pub(crate) fn of(text: &'s str) -> Scope<'s> {
+        Scope { text, used: None }
+    }
+
+    /// That of a macro which is used in this one.
+    pub(crate) fn inside(&'s self, of: &'s Macro, arguments: &'s [Node<'s>]) -> Scope<'s> {
+        Scope {
+            text: of.text(),
+            used: Some(Used {
+                of,
+                arguments,
+                caller: self,
+            }),
+        }
+    }
+
+    /// Whether it is that of this macro, or of one that this macro uses: its name stands for itself
+    /// there.
+    pub(crate) fn is_inside(&self, name: &str) -> bool {
+        let used = std::iter::successors(self.used, |used| used.caller.used);
+        used.take(DEEPEST).any(|used| used.of.name == name)
+    }
+
+    /// In how many macros it stands.
+    pub(crate) fn depth(&self) -> usize {
+        std::iter::successors(self.used, |used| used.caller.used).count()
+    }
+
+    /// Whether a name is a parameter of the macro, or declared in it.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let names =
+            |used: Used<'_>| used.of.parameter(name).is_some() || used.of.own.contains(name);
+        self.used.is_some_and(names)
+    }
+
+    /// The function that a call names; nothing if it calls what an expression gives.
+    pub(crate) fn called(&self, call: Node<'s>) -> &'s str {
+        let (mut scope, mut name) = (*self, call.child_by_field_name("function"));
+        while let Some(node) = name.filter(|name| name.kind() == "identifier") {
+            let word = &scope.text[node.byte_range()];
+            let Some((caller, argument)) = scope.given(word) else {
+                return if scope.names(word) { "" } else { word };
+            };
+            (scope, name) = (*caller, Some(argument));
+        }
+        ""
+    }
+
+    /// What is given as this parameter of the macro, and where it stands.
+    pub(crate) fn given(&self, name: &str) -> Option<(&'s Scope<'s>, Node<'s>)> {
+        let used = self.used?;
+        let argument = used.arguments.get(used.of.parameter(name)?)?;
+        Some((used.caller, *argument))
     }
 }

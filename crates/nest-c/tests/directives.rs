@@ -28,6 +28,11 @@ const OTHERWISE: &[(&str, &[&str], &str)] = &[
         &["free"],
         "a function of the C library",
     ),
+    (
+        "nest-c/src/globals/fills.rs",
+        &["accept", "read"],
+        "functions of the C library",
+    ),
     ("nest-cli/src/record.rs", &["tls"], "a line of recordings"),
     (
         "nest-cli/src/recording.rs",

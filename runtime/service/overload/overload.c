@@ -179,7 +179,8 @@ static bool overload_is_late(uint64_t now) {
 
 /* The same for actions that wait for a thread: each look finds one that has waited too long. */
 static bool overload_waits(uint64_t now) {
-    uint64_t most = (uint64_t)overload.value.turn * 1000, waited = nest__processors_waited(now);
+    uint64_t most = (uint64_t)overload.value.turn * 1000,
+             waited = NEST__PROCESSORS ? nest__processors_waited(now) : 0;
     if (waited <= most) {
         overload.waits = 0;
         return false;
@@ -267,7 +268,7 @@ bool nest__overload_load(uint32_t actions) {
             overload.too_long = idle ? 0 : overload.too_long;
             overload.woke = now;
         }
-        if (NEST__PROCESSORS && overload_waits(now)) {
+        if (overload_waits(now)) {
             late = "actions wait too long for a thread";
         }
     }

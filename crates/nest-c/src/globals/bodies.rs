@@ -3,8 +3,9 @@
 
 use super::declared::shared;
 use super::fills::{fills, written};
-use crate::leads::{Lead, Outside, Place, Scope, Visible, is_allocator};
+use crate::leads::{Lead, Outside, Place, Visible, is_allocator};
 use crate::library::{children, parameters};
+use crate::macros::Scope;
 use crate::members::names;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;

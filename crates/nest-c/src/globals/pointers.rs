@@ -6,8 +6,9 @@
 
 use super::bodies::{Around, Followed};
 use super::declared::Declared;
-use crate::leads::{Lead, Place, Scope, Visible};
+use crate::leads::{Lead, Place, Visible};
 use crate::lexer::{self, Kind};
+use crate::macros::Scope;
 use crate::members::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use tree_sitter::Node;
