@@ -88,10 +88,11 @@ def close():
     apache = ('apache-event', 'apache-worker', 'apache-prefork')
     return Workload('close', 'a connection for each request, 64 at once, a file of 2,048 bytes',
                     ('floor-epoll', 'nest-event', 'floor-uring', 'nest-uring', 'floor-thread', 'nest-thread',
-                     'floor-fork', 'nest-process', 'floor-process', 'nest-prefork', 'nginx-copy', *apache,
+                     'floor-fork', 'nest-process', 'floor-process', 'nest-prefork', 'nginx-copy', 'h2o', *apache,
                      'mini-httpd'),
                     path='/2048', closing=True, targets=(
                          Target('nest-event', 'cost', 1.05, ('floor-epoll',)),
+                         Target('nest-event', 'cost', 1, ('h2o',)),
                          Target('nest-uring', 'cost', 1.10, ('floor-uring',)),
                          Target('nest-uring', 'cost', 0.85, ('nest-event',)),
                          Target('nest-thread', 'cost', 1 / 1.8, apache[:2]),
