@@ -282,7 +282,12 @@ impl Keeper<'_> {
         }
         let holds = cache.holds();
         drop(cache);
-        let counts = self.watch.counts();
+        let wanted = self.counted.is_some() || self.tells.is_some();
+        let counts = if wanted {
+            self.watch.counts()
+        } else {
+            Vec::new()
+        };
         if let Some(counted) = &mut self.counted {
             counted.write(self.shared.phase() == Phase::On, &counts, &holds);
         }

@@ -130,7 +130,10 @@ static _Noreturn void kernel_main(const struct kernel_port *port) {
     const char *words[16] = {"nest",   "accelerate",     "--attach", "--port", number,
                              "--root", nest_file_root(), "--size",   size,     "--counts",
                              counts};
-    unsigned n = 11;
+    unsigned n = 0;
+    while (words[n] != NULL) {
+        n++;
+    }
     if (pipe != -1) {
         words[n++] = "--tell";
         words[n++] = told;

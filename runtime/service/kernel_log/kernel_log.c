@@ -86,20 +86,19 @@ int nest__kernel_log_serve(void) {
 /* -- the task ------------------------------------------------------------------------------------
  */
 
+static struct nest__field answers_field(const char *name, const char *value, bool number) {
+    return (struct nest__field){name, value, (uint32_t)strlen(name), (uint32_t)strlen(value),
+                                number};
+}
+
 /* Writes the line for a request. */
 static void answers_log(char *parts[ANSWERS_PARTS]) {
     char text[NEST__SINK_RECORD];
-    const char *peer = parts[1], *request = parts[2], *status = parts[3];
-    const struct nest__field fields[] = {
-        {.name = "peer", .name_n = 4, .value = peer, .n = (uint32_t)strlen(peer)},
-        {.name = "request", .name_n = 7, .value = request, .n = (uint32_t)strlen(request)},
-        {.name = "status",
-         .name_n = 6,
-         .value = status,
-         .n = (uint32_t)strlen(status),
-         .number = true}};
+    const struct nest__field fields[] = {answers_field("peer", parts[1], false),
+                                         answers_field("request", parts[2], false),
+                                         answers_field("status", parts[3], true)};
     size_t n = nest__log_outside(&(struct nest__outside){.rule = "kernelCache",
-                                                         .peer = peer,
+                                                         .peer = parts[1],
                                                          .fields = fields,
                                                          .count = sizeof fields / sizeof fields[0],
                                                          .out = strtoull(parts[4], NULL, 10)},
