@@ -525,8 +525,8 @@ void nest_log_request(nest_session *);
 const char *
 nest_date(void);     /* the current date, "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7) */
 #define NEST_DATE 30 /* size of such a text with its NUL */
-const char *nest_date_of(time_t when,
-                         char text[NEST_DATE]); /* writes the date of `when` into `text` */
+/* Writes the date of `when` into `text`; beyond the years 0 to 9999, that of 1 January 1970. */
+const char *nest_date_of(time_t when, char text[NEST_DATE]);
 const char *nest_server_name(void);
 const char *nest_file_root(void); /* fileRoot, for start-up code that prepares files */
 const char *nest_model(void);     /* "process", "prefork", "thread", "event", "uring" or "script" */

@@ -111,7 +111,8 @@ void nest__out_added(nest_session *s, size_t n) {
 
 /* -- directives */
 
-static void out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
+/* Announces a reply. Returns how many bytes it has. */
+static uint64_t out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
     size_t filled = 0;
     uint64_t n = 0;
     for (size_t i = 0; i < count; i++) {
@@ -121,15 +122,31 @@ static void out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
     if (n > 0) {
         nest__on_replied(s, filled, n);
     }
+    return n;
 }
 
-int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
+/* Queues items of `n` bytes together if they all fit now, as nearly always. */
+static bool out_whole(nest_session *s, size_t count, const nest_bytes items[], uint64_t n) {
+    struct nest__work *work = n > SIZE_MAX / 2 ? NULL : nest__borrow(s);
+    if (work == NULL || out_room(work, (size_t)n) != (int64_t)n) {
+        return false;
+    }
+    uint8_t *to = nest__queue_end(&work->out.queue);
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].p != NULL && items[i].n > 0) {
+            nest__on_reply(s, items[i].p, items[i].n);
+            memcpy(to, items[i].p, items[i].n);
+            to += items[i].n;
+        }
+    }
+    nest__queue_added(&work->out.queue, (size_t)n);
+    return true;
+}
+
+/* Queues items in pieces, and waits for space between them. */
+static int out_pieces(nest_session *s, size_t count, const nest_bytes items[]) {
     struct nest__action *action = nest__acting(s);
     const uint8_t *message = action == NULL ? NULL : action->message.p;
-    if (nest__fails(s, action)) {
-        return nest__refuse(s);
-    }
-    out_tell(s, count, items);
     for (size_t i = 0; i < count; i++) {
         size_t n = items[i].p == NULL ? 0 : items[i].n;
         if (n == 0) {
@@ -154,6 +171,14 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
         }
     }
     return 0;
+}
+
+int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
+    if (nest__fails(s, nest__acting(s))) {
+        return nest__refuse(s);
+    }
+    uint64_t n = out_tell(s, count, items);
+    return n == 0 || out_whole(s, count, items, n) ? 0 : out_pieces(s, count, items);
 }
 
 int nest_reply_bytes(nest_session *s, const void *p, size_t n) {

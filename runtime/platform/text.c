@@ -43,14 +43,12 @@ void nest__line_add(struct nest__line *line, const char *text) {
 
 void nest__line_number(struct nest__line *line, uint64_t number) {
     char digits[20];
-    unsigned n = 0;
+    size_t at = sizeof digits;
     do {
-        digits[n++] = (char)('0' + number % 10);
+        digits[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    while (n > 0) {
-        nest__line_char(line, digits[--n]);
-    }
+    nest__line_bytes(line, digits + at, sizeof digits - at);
 }
 
 /* -- text from clients ------------------------------------------------------------------------- */

@@ -85,8 +85,8 @@ void nest__fields_clear(nest_session *s) {
 
 /* Names are those of logfmt and of the journal: letters, digits and '_'. */
 static char fields_letter(char c) {
-    bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    return fits ? c : '_';
+    bool fits = (unsigned)(c | 32) - 'a' < 26 || (unsigned)c - '0' < 10;
+    return (char)(fits ? c : '_');
 }
 
 static void fields_remove(struct nest__fields_state *fields, const struct nest__field *field) {

@@ -340,25 +340,62 @@ static void format_host(struct nest__line *line, const char *peer) {
     nest__line_bytes(line, peer, n);
 }
 
-/* The value of a field, in quotes or not; `absent` if there is none. `behind`: so many quoted
- * values follow it. */
-static void format_field(struct nest__line *line, const struct nest__record *record,
-                         const char *name, bool quotes, unsigned behind, const char *absent) {
+/* What is known of a request in the formats of web servers, in their order. */
+enum {
+    FORMAT_USER,
+    FORMAT_REQUEST,
+    FORMAT_STATUS,
+    FORMAT_BYTES,
+    FORMAT_REFERER,
+    FORMAT_AGENT,
+    FORMAT_FIELDS
+};
+
+/* Looks at each field of the record once. Those that it does not have are empty. */
+static void format_collect(const struct nest__record *record,
+                           struct nest__field found[FORMAT_FIELDS]) {
+    static const struct nest__field names[FORMAT_FIELDS] = {
+        {.name = "user", .name_n = 4},    {.name = "request", .name_n = 7},
+        {.name = "status", .name_n = 6},  {.name = "bytes", .name_n = 5},
+        {.name = "referer", .name_n = 7}, {.name = "agent", .name_n = 5},
+    };
     struct nest__field field;
+    uint32_t at = 0;
+    memset(found, 0, FORMAT_FIELDS * sizeof *found);
+    while (format_next(record, &at, &field)) {
+        for (int i = 0; i < FORMAT_FIELDS; i++) {
+            if (field.name_n == names[i].name_n && field.name[0] == names[i].name[0] &&
+                memcmp(field.name, names[i].name, field.name_n) == 0 && found[i].name == NULL) {
+                found[i] = field;
+            }
+        }
+    }
+}
+
+/* The value of a field, or `absent` if there is none. `behind`: so many quoted values follow it. */
+static void format_bare(struct nest__line *line, const struct nest__field *field, unsigned behind,
+                        const char *absent) {
+    size_t most = line->size - FORMAT_END - behind * FORMAT_VALUE;
+    if (field->name == NULL) {
+        nest__line_add(line, absent);
+    } else if (format_is_plain(field->value, field->n) && line->n + field->n <= most) {
+        nest__line_bytes(line, field->value, field->n);
+    } else {
+        nest__line_char(line, '-');
+    }
+}
+
+/* The same in quotes. */
+static void format_quoted(struct nest__line *line, const struct nest__field *field, unsigned behind,
+                          const char *absent) {
+    const char *value = field->name == NULL ? absent : field->value;
+    size_t length = field->name == NULL ? strlen(absent) : field->n;
     size_t before = line->n, most = line->size - FORMAT_END - behind * FORMAT_VALUE;
-    if (!format_find(record, name, &field)) {
-        field = (struct nest__field){.value = absent, .n = (uint32_t)strlen(absent)};
-    }
-    if (!quotes) {
-        bool fits = format_is_plain(field.value, field.n) && line->n + field.n <= most;
-        nest__line_bytes(line, fits ? field.value : "-", fits ? field.n : 1);
-        return;
-    }
-    nest__line_quote(line, field.value, field.n);
-    for (size_t n = field.n; line->n > most && n > 0;) {
-        n = format_shorter(field.value, n);
+    nest__line_quote(line, value, length);
+    for (size_t n = length; line->n > most && n > 0;) {
+        n = format_shorter(value, n);
         line->n = before;
-        nest__line_quote(line, field.value, n);
+        nest__line_quote(line, value, n);
         line->n--;
         nest__line_add(line, "...\"");
     }
@@ -367,26 +404,28 @@ static void format_field(struct nest__line *line, const struct nest__record *rec
 /* The formats of NCSA's server, and of Apache's with `combined`. */
 static void format_common(struct nest__line *line, const struct nest__record *record,
                           bool combined) {
+    struct nest__field fields[FORMAT_FIELDS];
     char digits[24];
     struct nest__line out = {digits, 0, sizeof digits - 1};
     nest__line_number(&out, record->out);
     digits[out.n] = '\0';
+    format_collect(record, fields);
     format_host(line, record->peer);
     nest__line_add(line, " - ");
-    format_field(line, record, "user", false, 1 + 2 * combined, "-");
+    format_bare(line, &fields[FORMAT_USER], 1 + 2 * combined, "-");
     nest__line_char(line, ' ');
     format_clock(line);
     nest__line_char(line, ' ');
-    format_field(line, record, "request", true, 2 * combined, record->rule);
+    format_quoted(line, &fields[FORMAT_REQUEST], 2 * combined, record->rule);
     nest__line_char(line, ' ');
-    format_field(line, record, "status", false, 2 * combined, "-");
+    format_bare(line, &fields[FORMAT_STATUS], 2 * combined, "-");
     nest__line_char(line, ' ');
-    format_field(line, record, "bytes", false, 2 * combined, digits);
+    format_bare(line, &fields[FORMAT_BYTES], 2 * combined, digits);
     if (combined) {
         nest__line_char(line, ' ');
-        format_field(line, record, "referer", true, 1, "-");
+        format_quoted(line, &fields[FORMAT_REFERER], 1, "-");
         nest__line_char(line, ' ');
-        format_field(line, record, "agent", true, 0, "-");
+        format_quoted(line, &fields[FORMAT_AGENT], 0, "-");
     }
 }
 
