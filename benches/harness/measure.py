@@ -32,10 +32,10 @@ def check(running, workload, server):
     return len(body)
 
 
-def target(workload, shop, body):
+def target(server, workload, shop, body):
     """What the load generator is to ask for."""
-    if workload.path:
-        return ['--path', workload.path, '--body', str(body)]
+    if workload.path or server.name == 'floor-constant':
+        return ['--path', workload.path or '/constant', '--body', str(body)]
     return ['--mix', os.path.join(shop.folder, 'mix')]
 
 
@@ -142,7 +142,7 @@ def measure(machine, shop, server, workload, variant, seconds, rate=None):
             body = check(running, workload, server)
             if workload.httperf:
                 return result | httperf(running, machine, int(more[1]), seconds)
-            words = [*target(workload, shop, body), '--seconds', str(seconds), *workload.load,
+            words = [*target(server, workload, shop, body), '--seconds', str(seconds), *workload.load,
                      *more]
             if workload.closing:
                 words.append('--close')

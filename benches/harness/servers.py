@@ -38,10 +38,10 @@ class Server:
     option: str = ''                    # one more, in the specification
 
 
-def nest(model, about, name='', option=''):
-    """This project's server of a model, perhaps with an option more."""
+def nest(model, about, name='', option='', log='{quiet}'):
+    """This project's server of a model, perhaps with an option more. `log`: settings of its log."""
     return Server(f'nest-{name or model}', about,
-                  '{nest} --port {port} --set fileRoot={root} --set maxClients={clients} {quiet}', 'nest',
+                  f'{{nest}} --port {{port}} --set fileRoot={{root}} --set maxClients={{clients}} {log}', 'nest',
                   constant=126, model=model, option=option)
 
 
@@ -67,6 +67,8 @@ SERVERS = {server.name: server for server in (
     nest('event', 'eventServer'),
     nest('uring', 'uringServer'),
     nest('event', 'eventServer, with fileCache', 'cached', 'fileCache S3-FIFO 256M'),
+    nest('event', 'eventServer, with metrics and a line for each request in the format combined', 'observed',
+         'metrics 127.0.0.1:0', '--set accessLog={work}/access'),
     nest('thread', 'threadServer, a thread for each client'),
     nest('process', 'processServer, a process for each client'),
     nest('prefork', 'preforkServer, processes that serve one client after another'),
@@ -226,7 +228,7 @@ class Running:
         words = server.words.format(
             nest=program, floor=program, port=self.port, root=shop.root, work=work, conf=conf,
             workers=workers, serve=serve + (' --close' if workload.closing else ''),
-            bytes=workload.size + HEAD, quiet=shop.quiet(workload.serve),
+            bytes=workload.mean + HEAD, quiet=shop.quiet(workload.serve),
             clients=clients if server.model in ('event', 'uring') else workers,
             user='-u www-data' if as_root else '').split()
         self.group = Group()

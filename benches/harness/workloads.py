@@ -52,13 +52,21 @@ class Workload:
         """Bytes of the file that is asked for; 0: of several."""
         return int(self.path[1:]) if self.path[1:].isdigit() else 0
 
+    @property
+    def mean(self):
+        """The same, or what the files of the mix have on average."""
+        return self.size if self.path else round(sum(102.4 * 10 ** k * share for k, share in enumerate(CLASSES))
+                                                 * sum((k + 1) * share for k, share in enumerate(FILES)))
+
 
 def keep_alive(size):
     """Files of a size."""
     peers = ('nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event')
     return Workload(f'file-{size}', f'a file of {size:,} bytes, keep-alive, 64 connections',
-                    ('nest-event', 'nest-cached', 'nest-uring', 'floor-epoll', *peers), path=f'/{size}',
+                    ('nest-event', 'nest-observed', 'nest-cached', 'nest-uring', 'floor-epoll', *peers),
+                    path=f'/{size}',
                     targets=(Target('nest-event', 'cost', 1, peers[:2]),
+                             Target('nest-observed', 'cost', 1.05, ('nest-event',)),
                              Target('nest-cached', 'cost', 1, ('h2o',))))
 
 
@@ -123,7 +131,8 @@ WORKLOADS = {workload.name: workload for workload in (
              ('nest-event', 'nest-cached', 'nginx-copy', 'h2o'), serve='minimal', path='/2048', load=('--depth', '16'),
              targets=(Target('nest-cached', 'cost', 1 / 4, ('nginx-copy',)),)),
     Workload('mix', f'{MIX_CLIENTS:,} clients, keep-alive, files as SPECweb99 asks for them',
-             ('nest-event', 'nest-cached', 'nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd', 'apache-event'),
+             ('nest-event', 'nest-cached', 'floor-constant', 'nginx-copy', 'nginx-sendfile', 'h2o', 'lighttpd',
+              'apache-event'),
              path='', load=('--clients', str(MIX_CLIENTS), '--warm', '1'), clients=MIX_CLIENTS,
              longer=4,                  # so that each client has many answers
              targets=(Target('nest-event', 'jain', .999),

@@ -19,6 +19,7 @@ enum {
     TRANSFER_PIECE = 64 * 1024,   /* bytes of a file that are copied at a time */
     TRANSFER_DIRECT = 8 * 1024,   /* from this size on a copy costs more than two calls */
     TRANSFER_SOON = 1024 * 1024,  /* read ahead meanwhile */
+    TRANSFER_ASKED = 1024 * 1024, /* whether they are in memory is asked once */
     TRANSFER_ALONG = 1024 * 1024, /* received by the thread that writes, before others have a say */
     TRANSFER_STEP = 4 * 1024 /* copied to wait for space: what follows begins at a page again */
 };
@@ -81,11 +82,12 @@ int nest_drain_to(nest_session *s, int handle, unsigned flags) {
 struct transfer {
     int fd;
     uint64_t at, left;
-    uint8_t *buffer; /* NULL: none yet */
-    size_t n;        /* bytes that are wanted there */
-    int64_t got;     /* and that were read; -errno */
-    bool full;       /* the connection takes no more without a wait */
-    bool stepped;    /* since bytes were sent without a copy, few were queued to wait for space */
+    uint64_t resident; /* the file was in memory up to here when it was asked */
+    uint8_t *buffer;   /* NULL: none yet */
+    size_t n;          /* bytes that are wanted there */
+    int64_t got;       /* and that were read; -errno */
+    bool full;         /* the connection takes no more without a wait */
+    bool stepped;      /* since bytes were sent without a copy, few were queued to wait for space */
 };
 
 /* Reads n bytes, or what the file has. */
@@ -141,12 +143,28 @@ static int64_t transfer_copy(nest_session *s, int handle, struct nest__further *
     return error < 0 ? -1 : (int64_t)transfer->n;
 }
 
+/* Whether the next n bytes are in memory. The system walks over their pages to say so, and a
+ * connection takes few of them at a time: it is asked for many at once. */
+static bool transfer_resident(struct transfer *transfer, uint64_t n) {
+    if (transfer->at + n > transfer->resident) {
+        uint64_t many = transfer->left < TRANSFER_ASKED ? transfer->left : TRANSFER_ASKED;
+        if (many > n && !nest__file_resident(transfer->fd, transfer->at, many)) {
+            many = n;
+        }
+        if (many == n && !nest__file_resident(transfer->fd, transfer->at, n)) {
+            return false;
+        }
+        transfer->resident = transfer->at + many;
+    }
+    return true;
+}
+
 /* Sends the next bytes without a copy. How many; 0: this is not possible now; -1 and errno. */
 static int64_t transfer_direct(nest_session *s, struct nest__further *further,
                                struct transfer *transfer) {
     uint64_t n = transfer->left < NEST__VISIT_OUT ? transfer->left : NEST__VISIT_OUT;
     if (n < TRANSFER_DIRECT || transfer->full || further->out.queue.n > 0 ||
-        !nest__file_resident(transfer->fd, transfer->at, n)) {
+        !transfer_resident(transfer, n)) {
         return 0;
     }
     int64_t sent = nest__send_file(s, &further->chan, transfer->fd, transfer->at, n);
