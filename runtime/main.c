@@ -94,7 +94,8 @@ static void main_help(void) {
         "             that are left after drainTimeout, or at a second signal\n"
         "  HUP        reads the settings again; options marked + change in the running server\n\n"
         "exit status: 0 stopped, and no client was cut off; 1 clients were cut off, or the server\n"
-        "could not start; 2 wrong arguments or settings\n\n",
+        "could not start; 2 wrong arguments or settings; 69 the system lacks what the server's\n"
+        "model needs\n\n",
         nest__spec_name, nest__model_name, nest__spec_file, nest__tool_version, nest__spec_name);
     for (unsigned i = 0; i < nest__option_count; i++) {
         const struct nest__option *option = &nest__options[i];

@@ -193,7 +193,9 @@ int nest__take_any(struct nest__arrival *arrival) {
     if (n > 1 && poll(ready, n, -1) == -1) {
         return -errno;
     }
-    for (unsigned k = 0; k < n; k++) {
+    unsigned first = n > 1 ? (unsigned)(nest__clock_us() % n) : 0; /* as in take.c */
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = (first + i) % n;
         if (n > 1 && ready[k].revents == 0) {
             continue;
         }

@@ -216,9 +216,11 @@ int nest__take_any(struct nest__arrival *arrival) {
         return take_rest(arrival);
     }
     int error = -EAGAIN;
+    unsigned first = (unsigned)(nest__clock_us() % n); /* none has to wait until others are empty */
     for (unsigned i = 0; i < n && error == -EAGAIN; i++) {
-        if (ready[i].revents != 0) {
-            error = nest__take(&nest__listeners[i], arrival, false);
+        unsigned at = (first + i) % n;
+        if (ready[at].revents != 0) {
+            error = nest__take(&nest__listeners[at], arrival, false);
         }
     }
     return error == -EINVAL ? take_rest(arrival) : error;

@@ -54,6 +54,10 @@ static void accept_over(bool over) {
     }
 }
 
+unsigned nest__accept_turn(unsigned i, unsigned n) {
+    return (nest__accept.first + i) % n;
+}
+
 void nest__accept_load(uint32_t actions) {
     accept_over(nest__on_load(actions));
 }
@@ -153,6 +157,7 @@ bool nest__accept_listener(unsigned index) {
     }
     nest_session *s = accept_take(&nest__listeners[index], &arrival, &error);
     if (s != NULL) {
+        nest__accept.first = index + 1;
         nest__accept_open(true);
         /* Alone, a second try would most likely be in vain; in a crowd it saves asking for
          * completions. */

@@ -8,10 +8,11 @@
 #include "../seam.h"
 
 struct nest__accept {
-    bool open;   /* listeners are armed */
-    bool scarce; /* memory is short: no client is accepted before the rest is over */
-    bool over;   /* the loop is overloaded, and clients wait until it is not */
-    bool done;   /* the loop takes no client any more */
+    bool open;      /* listeners are armed */
+    bool scarce;    /* memory is short: no client is accepted before the rest is over */
+    bool over;      /* the loop is overloaded, and clients wait until it is not */
+    bool done;      /* the loop takes no client any more */
+    uint32_t first; /* the listener behind that of the last client; it may be one too many */
 };
 extern struct nest__accept nest__accept;
 

@@ -150,6 +150,13 @@ bool nest__ready_paces(void) {
     return true;
 }
 
+/* One of these, and not always the same. */
+static unsigned ready_index(uint32_t listeners) {
+    uint32_t behind = nest__accept.first < 32 ? listeners >> nest__accept.first : 0;
+    return behind != 0 ? nest__accept.first + (unsigned)__builtin_ctz(behind)
+                       : (unsigned)__builtin_ctz(listeners);
+}
+
 /* A listener waits until no client is left at it, as far as that is known without another try: it
  * may have more than one turn before the system reports it again. START may wait: other turns may
  * have passed when accepting returns. */
@@ -160,7 +167,7 @@ bool nest__ready_accept(void) {
         (ready.lists[rank].count > 0 && !ready.accepts[rank])) {
         return false;
     }
-    unsigned index = (unsigned)__builtin_ctz(ready.listeners[rank]);
+    unsigned index = ready_index(ready.listeners[rank]);
     ready.accepts[rank] = false;
     ready.turn = rank + 1;
     ready.listeners[rank] &= ~(UINT32_C(1) << index);

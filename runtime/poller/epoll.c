@@ -163,8 +163,9 @@ int64_t nest__send_file(nest_session *s, struct nest__chan *chan, int fd, uint64
 int nest__poller_arm(bool on) {
     int error = 0;
     for (unsigned i = 0; i < nest__listener_count; i++) {
-        int failed = epoll_set(on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, nest__listeners[i].fd, EPOLLIN,
-                               nest__name_of_loop(NEST__OP_ACCEPT, i));
+        unsigned at = nest__accept_turn(i, nest__listener_count);
+        int failed = epoll_set(on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, nest__listeners[at].fd, EPOLLIN,
+                               nest__name_of_loop(NEST__OP_ACCEPT, at));
         error = failed < 0 ? failed : error;
     }
     return on ? error : 0; /* one that was not armed need not be disarmed */

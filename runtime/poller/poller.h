@@ -153,6 +153,9 @@ bool nest__poller_pending(const nest_session *, const struct nest__chan *);
 bool nest__poller_close(nest_session *, struct nest__chan *);
 
 /* -- the loop supplies */
+/* The listener, of n, that is armed as the i-th: what is armed first completes first, and where
+ * there is one place for many clients, no listener has to wait until another is empty. */
+unsigned nest__accept_turn(unsigned i, unsigned n);
 /* How many bytes may be received, and where; *p is NULL if the poller must lend its own memory. */
 uint32_t nest__receive_space(nest_session *, struct nest__chan *, uint8_t **p);
 void nest__loop_spend(uint64_t n); /* bytes that the running step has moved */

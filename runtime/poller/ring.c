@@ -177,10 +177,14 @@ void nest__ring_enter(bool wait) {
     }
 }
 
+static bool ring_is_full(void) {
+    return ring.tail - ring.submitted > ring.sq_mask;
+}
+
 struct nest__sqe *nest__ring_submit(uint8_t opcode, int fd, uint64_t name) {
-    if (ring.tail - ring.submitted > ring.sq_mask) {
+    if (ring_is_full()) {
         nest__ring_enter(false);
-        if (ring.tail - ring.submitted > ring.sq_mask) {
+        if (ring_is_full()) {
             return NULL;
         }
     }
@@ -219,10 +223,12 @@ bool nest__ring_close(int fd, uint64_t own) {
     return sqe != NULL;
 }
 
+/* Its entry must fit, too: an enter between the two would free the message before the kernel has
+ * it, and another one could take its place. */
 struct msghdr *nest__ring_message(void) {
-    if (ring.messages == RING_MESSAGES) {
+    if (ring.messages == RING_MESSAGES || ring_is_full()) {
         nest__ring_enter(false);
-        if (ring.messages == RING_MESSAGES) {
+        if (ring.messages == RING_MESSAGES || ring_is_full()) {
             return NULL;
         }
     }

@@ -30,7 +30,8 @@ bool nest__ring_poll(int fd, uint32_t events, bool multi, uint64_t name);
 bool nest__ring_close(int fd, uint64_t own);
 enum { NEST__RING_VECTORS = 16 };
 /* The message of a SENDMSG, with room for NEST__RING_VECTORS pieces, until the next
- * nest__ring_enter. NULL: there are too many. */
+ * nest__ring_enter. The caller submits its entry next, for which there is room. NULL: there are too
+ * many. */
 struct msghdr *nest__ring_message(void);
 /* Submits operations, and runs what completes. `wait`: until one has completed. */
 void nest__ring_enter(bool wait);

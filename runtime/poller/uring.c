@@ -530,9 +530,8 @@ static bool uring_of_loop(const struct nest__cqe *cqe, struct nest__completion *
 bool nest__poller_next(struct nest__completion *done) {
     struct nest__cqe cqe;
     while (nest__ring_next(&cqe)) {
-        bool told = nest__name_slot(cqe.name) == NEST__NAME_SLOTS ? uring_of_loop(&cqe, done)
-                                                                  : uring_of_channel(&cqe, done);
-        if (told) {
+        bool loop = nest__name_slot(cqe.name) == NEST__NAME_SLOTS;
+        if (loop ? uring_of_loop(&cqe, done) : uring_of_channel(&cqe, done)) {
             return true;
         }
     }
@@ -555,9 +554,10 @@ uint32_t nest__poller_clients(void) {
 
 void nest__poller_sleep(bool look) {
     for (unsigned i = 0; i < nest__listener_count && uring.listens; i++) {
-        if (!uring.polls[i] && !uring.retired[i]) {
-            uring.polls[i] = nest__ring_poll(nest__listeners[i].fd, POLLIN, false,
-                                             nest__name_of_loop(NEST__OP_ACCEPT, i));
+        unsigned at = nest__accept_turn(i, nest__listener_count);
+        if (!uring.polls[at] && !uring.retired[at]) {
+            uring.polls[at] = nest__ring_poll(nest__listeners[at].fd, POLLIN, false,
+                                              nest__name_of_loop(NEST__OP_ACCEPT, at));
         }
     }
     for (unsigned i = 0; i < uring.source_count; i++) {

@@ -166,13 +166,16 @@ static void children_died_many(const struct nest__child *child, const struct nes
 
 /* A worker of many clients was to end: it was not wanted any more, the server stops, or no client
  * came for a long time. A status that is not 0 then says that clients were cut off; while the
- * server runs, EXIT_FAILURE says that the worker could not begin. */
-static bool children_was_to_end(const struct nest__told *told, int status, bool wanted) {
+ * server runs, EXIT_FAILURE says that the worker could not begin. So the server cannot, unless it
+ * takes the place of one that could: then what it lacks may be short for the moment. */
+static bool children_was_to_end(const struct nest__child *child, const struct nest__told *told,
+                                int status, bool wanted) {
     if (!told->over || !WIFEXITED(status)) {
         return false;
     }
     int failed = WEXITSTATUS(status);
-    return !wanted || nest__phase() != NEST__SERVING || failed == EXIT_FAILURE ||
+    return !wanted || nest__phase() != NEST__SERVING ||
+           (failed == EXIT_FAILURE && child->life == 0) ||
            (failed == EXIT_SUCCESS && nest__listen_idle_exit() > 0);
 }
 
@@ -184,7 +187,7 @@ static void children_account_many(const struct nest__child *child, const struct 
     }
     nest__count(NEST_OPEN, told->lost);
     nest__cut_add(told->cut);
-    if (!children_was_to_end(told, status, served)) {
+    if (!children_was_to_end(child, told, status, served)) {
         children_died_many(child, told, status);
     } else if (!served && WEXITSTATUS(status) == 0) {
         children.backoff.failures = 0;

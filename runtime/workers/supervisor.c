@@ -88,15 +88,21 @@ static _Atomic uint32_t *supervisor_passed(bool reload) {
     return reload ? &orders->reloads : &orders->stops;
 }
 
+/* Several HUPs may arrive as one, which then stands for all that were passed on: the configuration
+ * is read after the last of them. */
 bool nest__heeds(int signal) {
     bool reload = signal == SIGHUP;
     if (supervisor.pid == 0 || getppid() != supervisor.pid) {
         return true;
     }
-    if (atomic_load(&supervisor.heard[reload]) == atomic_load(supervisor_passed(reload))) {
-        return false;
-    }
-    atomic_fetch_add(&supervisor.heard[reload], 1);
+    uint32_t passed = atomic_load(supervisor_passed(reload));
+    uint32_t heard = atomic_load(&supervisor.heard[reload]);
+    do {
+        if (heard == passed) {
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&supervisor.heard[reload], &heard,
+                                           reload ? passed : heard + 1));
     return true;
 }
 

@@ -18,7 +18,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { THREADS_DESCRIPTORS = 16 /* beside connections and listeners */ };
+enum {
+    THREADS_DESCRIPTORS = 16, /* beside connections and listeners */
+    THREADS_RETRY_MS = 1000   /* after a thread could not be started */
+};
 
 struct nest__thread_pool nest__threads = {.wake = -1};
 struct nest__watch *nest__watch = &nest__threads.watch;
@@ -283,6 +286,7 @@ static void threads_work(void) {
         int timeout = threads_look(), error = threads_grow();
         if (error != 0) {
             nest__scarce(&nest__threads.scarce, error);
+            timeout = nest__sooner(timeout, THREADS_RETRY_MS);
         }
         if (limit > 0) {
             bool busy = threads_busy() > 0;

@@ -9,6 +9,7 @@ import collections
 import contextlib
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -290,6 +291,44 @@ def changes(exe):
                 raise Failed(server.said())
 
 
+def at_once(exe):
+    """A loop that hears of several HUPs as one has followed all of them"""
+    def waiting():
+        with open(f'/proc/{server.process.pid}/status', encoding='ascii') as file:
+            found = re.search(r'^ShdPnd:\s*(\w+)', file.read(), re.MULTILINE)
+        return int(found[1], 16) & 1 << signal.SIGHUP - 1
+    read = 'the configuration was read again'
+    with Server([exe], options=['dispatchers=2']) as server:
+        loops(server, 2)
+        stopped = workers(server)[0]
+        os.kill(stopped, signal.SIGSTOP)
+        for _ in range(2):
+            os.kill(server.process.pid, signal.SIGHUP)
+            until('the main process has taken it', lambda: not waiting())
+        until('it says that one has not followed', lambda: 'not every worker' in server.said())
+        os.kill(stopped, signal.SIGCONT)
+        before = server.said().count('not every worker')
+        loops(server, 2)
+        os.kill(server.process.pid, signal.SIGHUP)
+        until('it says so', lambda: server.said().count(read) > before)
+        if server.said().count('not every worker') != before:
+            raise Failed(f'both loops have followed\n{server.said()}')
+
+
+def begins_later(exe):
+    """A loop that cannot begin in place of one that died is tried again"""
+    with Server([exe], options=['dispatchers=2']) as server:
+        loops(server, 2)
+        limit = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (3, limit[1]))
+        os.kill(workers(server)[0], signal.SIGKILL)
+        until('the next one cannot begin', lambda: 'cannot start: Too many open files' in server.said())
+        resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limit)
+        loops(server, 2)
+        if server.stop() != 0:
+            raise Failed(server.said())
+
+
 def auto(exe):
     """auto: one loop for each processor that the server may use"""
     allowed = sorted(os.sched_getaffinity(0))
@@ -348,7 +387,7 @@ def main():
         for name, words in (('', ()), ('asan', ('--sanitize', 'address'))):
             exe = os.path.join(folder, 'server' + name)
             run([nest, 'build', *words, spec, '-o', exe])
-            for check in (spread, respread, exact, storm, dies, hangs, stops, changes, auto, watchdog, wrong):
+            for check in (spread, respread, exact, storm, dies, hangs, stops, changes, at_once, begins_later, auto, watchdog, wrong):
                 about = ' '.join(check.__doc__.split())
                 try:
                     report.line(True, name or 'plain', about, check(exe) or '')

@@ -5,6 +5,7 @@ Must not know: how the server counts its workers.
 
 import contextlib
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -128,6 +129,24 @@ def reloads(server):
     once(server)
 
 
+def grows_later(server):
+    """a thread that cannot be started is tried again, though nothing else happens"""
+    has(server, 1, 1)
+    with contextlib.ExitStack() as stack:
+        identity(stack.enter_context(Client(server)))
+        has(server, 2, 2)
+        serving = server.family()[1]
+        limit = resource.prlimit(serving, resource.RLIMIT_AS)
+        resource.prlimit(serving, resource.RLIMIT_AS, (1 << 20, limit[1]))  # no stack fits
+        identity(stack.enter_context(Client(server)))
+        until(lambda: 'new clients must wait' in server.said(), server.said)
+        last = stack.enter_context(Client(server))
+        resource.prlimit(serving, resource.RLIMIT_AS, limit)
+        last.socket.settimeout(TIMEOUT)
+        if len(identity(last)) != 8:
+            raise Failed('the last client is not served')
+
+
 def stops(server):
     """TERM: a client in an action is served to the end, and all are counted"""
     for _ in range(20):
@@ -149,7 +168,8 @@ def run(report, models=()):
     del models
     nest = program()
     processes = ((replaced, ('clientsPerWorker=10',)), (crashes, ()), (reloads, ()))
-    for model, more in (('prefork', processes), ('thread', ())):
+    threads = ((grows_later, ('minSpare=1', 'maxSpare=1', 'idleTimeout=none')),)
+    for model, more in (('prefork', processes), ('thread', threads)):
         report.heading(f'workers that serve one client after another: {model}')
         with tempfile.TemporaryDirectory(prefix='nest-spares-') as folder:
             spec, exe = os.path.join(folder, 'spares.nest'), os.path.join(folder, 'spares')

@@ -198,18 +198,21 @@ def behind_a_size(nest, server):
 
 
 def wrong(nest):
-    """what is no address, where nobody listens, and where others do"""
-    with socket.create_server(('127.0.0.1', 0)) as other:
+    """what is no address, where nobody listens, where others do, and where an answer is late or not complete"""
+    with socket.create_server(('127.0.0.1', 0)) as other, socket.create_server(('127.0.0.1', 0)) as hung:
         def talk():
-            for _ in range(2):
+            for answer in (b'220 mail\r\n', b'HTTP/1.1 200 OK\r\n\r\nup 1\n',
+                           b'HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n'
+                           b'nest_server_info{name="half",model="event"} 1\n'):
                 connection, _ = other.accept()
                 with connection:
                     connection.recv(4096)
-                    connection.sendall(b'220 mail\r\n' if _ else b'HTTP/1.1 200 OK\r\n\r\nup 1\n')
+                    connection.sendall(answer)
         threading.Thread(target=talk, daemon=True).start()
-        where = f'127.0.0.1:{other.getsockname()[1]}'
+        where, silent = (f'127.0.0.1:{one.getsockname()[1]}' for one in (other, hung))
         cases = (('nowhere', 2, 'is not an address'), ('unix:/nonexistent', 1, 'No such file'),
-                 ('127.0.0.1:1', 1, 'refused'), (where, 1, 'no counts from'), (where, 1, 'no counts from'))
+                 ('127.0.0.1:1', 1, 'refused'), (where, 1, 'does not speak HTTP'), (where, 1, 'no server of nest'),
+                 (where, 1, 'ends too early'), (silent, 1, 'nothing comes within 5 s'))
         for words, status, why in cases:
             got = top(nest, words, '--once')
             if got[0] != status or why not in got[2] or got[1]:

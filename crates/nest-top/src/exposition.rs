@@ -145,7 +145,10 @@ impl Counts {
             name => {
                 if let Some(part) = name.strip_prefix("nest_message_seconds_") {
                     self.messages.take(part, sample);
-                } else if let Some(part) = name.strip_prefix("nest_kernel_") {
+                } else if let Some(part) = name.strip_prefix("nest_kernel_")
+                    && !part.starts_with("cache_")
+                {
+                    // Those of a server with kernelCache are its own, beside all others.
                     let kernel = self.kernel.get_or_insert_default();
                     kernel.take(part, label, n);
                 }
@@ -275,6 +278,13 @@ mod tests {
         assert_eq!((first.passed, first.held, first.deaths), (10, 2, 1));
         assert!((first.oldest - 1.25).abs() < 1e-9);
         assert_eq!(first.refused, [("malformed".to_string(), 2)]);
+    }
+
+    #[test]
+    fn a_server_with_a_kernel_cache_is_no_accelerator() {
+        let own = "nest_kernel_cache_ports 1\nnest_kernel_cache_hits_total 5\n# EOF\n";
+        let counts = Counts::parse(&TEXT.replace("# EOF\n", own)).unwrap();
+        assert_eq!(counts, Counts::parse(TEXT).unwrap());
     }
 
     #[test]

@@ -3,16 +3,16 @@
 //! Must not know: what the counts mean.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::exposition::Counts;
 
 const TIMEOUT: Duration = Duration::from_secs(5);
-const LONGEST: u64 = 64 << 20;
+const LONGEST: usize = 64 << 20;
 
 /// Where a server tells its counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,11 +101,21 @@ fn connect(name: &str) -> Result<TcpStream, String> {
 fn exchange(mut stream: impl Read + Write) -> Result<String, String> {
     let request = "GET /metrics?fine HTTP/1.1\r\nHost: nest\r\n\
                    Accept: application/openmetrics-text; version=1.0.0\r\nConnection: close\r\n\r\n";
-    let mut text = Vec::new();
+    let (mut text, mut piece) = (Vec::new(), [0; 8 * 1024]);
+    let end = Instant::now() + TIMEOUT;
     let sent = stream.write_all(request.as_bytes());
     sent.map_err(|e| reason(&e))?;
-    let read = stream.take(LONGEST).read_to_end(&mut text);
-    read.map_err(|e| reason(&e))?;
+    while text.len() < LONGEST {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(n) => text.extend_from_slice(&piece[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(reason(&e)),
+        }
+        if Instant::now() > end {
+            return Err(late("the answer is not complete after"));
+        }
+    }
     String::from_utf8(text).map_err(|_| "what comes is no text".to_string())
 }
 
@@ -113,8 +123,18 @@ fn exchange(mut stream: impl Read + Write) -> Result<String, String> {
 fn body(reply: &str) -> Result<&str, String> {
     let (head, body) = reply.split_once("\r\n\r\n").unwrap_or((reply, ""));
     let line = head.lines().next().unwrap_or_default();
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let same = name.eq_ignore_ascii_case("Content-Length");
+        same.then(|| value.trim().parse::<usize>().ok())?
+    });
     match line.split(' ').collect::<Vec<_>>()[..] {
-        [version, "200", ..] if version.starts_with("HTTP/1.") => Ok(body),
+        [version, "200", ..] if version.starts_with("HTTP/1.") => {
+            let whole = length.is_none_or(|n| body.len() >= n);
+            whole
+                .then_some(body)
+                .ok_or_else(|| "the answer ends too early".to_string())
+        }
         [version, status, ..] if version.starts_with("HTTP/1.") => {
             Err(format!("it answers with status {status}"))
         }
@@ -122,8 +142,15 @@ fn body(reply: &str) -> Result<&str, String> {
     }
 }
 
+fn late(what: &str) -> String {
+    format!("{what} {} s", TIMEOUT.as_secs())
+}
+
 /// Without Rust's "(os error N)".
 fn reason(error: &std::io::Error) -> String {
+    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+        return late("nothing comes within");
+    }
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_string()
 }
@@ -172,6 +199,12 @@ mod tests {
                 .unwrap_err()
                 .contains("503")
         );
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nxy"),
+            Ok("xy")
+        );
+        let early = body("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nxy");
+        assert!(early.unwrap_err().contains("too early"));
         for other in ["", "hello\n", "HTTP/1.1", "SSH-2.0 200 OK\r\n\r\n"] {
             assert!(body(other).is_err(), "{other}");
         }

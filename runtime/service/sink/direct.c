@@ -69,7 +69,7 @@ size_t nest__sink_drop_text(char to[NEST__SINK_DROP_TEXT], uint64_t lines) {
     nest__line_add(&line, " warn ");
     nest__line_number(&line, lines);
     nest__line_add(&line, lines == 1 ? " line was" : " lines were");
-    nest__line_add(&line, " dropped: the reader of the log was too slow\n");
+    nest__line_add(&line, " dropped: the log could not take them\n");
     return line.n;
 }
 
