@@ -50,6 +50,9 @@ const TEND: Duration = Duration::from_secs(1);
 const RECORDS: usize = 1 << 14;
 /// How long promised answers may take to leave.
 const SETTLE: Duration = Duration::from_secs(5);
+/// A server that has started nest may have been started at once after it was killed: so long the nest of the killed
+/// one may take to end.
+const BEFORE: Duration = Duration::from_secs(30);
 
 /// Why the kernel answers no more after `--stop`.
 const STOPPED: &str = "it was stopped";
@@ -65,7 +68,11 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         let listed = fs::read_dir(folder);
         listed.map_err(|e| Failure::io(format!("cannot read {}", folder.display()), &e))?;
     }
-    let mut control = Control::listen(&options.state)?;
+    let started = options.counts.is_some();
+    let mut control = Control::listen(
+        &options.state,
+        if started { BEFORE } else { Duration::ZERO },
+    )?;
     let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
     let counted = options.counts.as_deref().map(Counted::open).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
