@@ -50,8 +50,10 @@ const TEND: Duration = Duration::from_secs(1);
 const RECORDS: usize = 1 << 14;
 /// How long promised answers may take to leave.
 const SETTLE: Duration = Duration::from_secs(5);
-/// A server that has started nest may have been started at once after it was killed: so long the nest of the killed
-/// one may take to end.
+/// The same in front of a server that has started nest, and waits for it for a second (`KERNEL_END_MS`).
+const HURRY: Duration = Duration::from_millis(700);
+/// Such a server may have been started at once after it was killed: so long the nest of the killed one may take to
+/// end.
 const BEFORE: Duration = Duration::from_secs(30);
 
 /// Why the kernel answers no more after `--stop`.
@@ -378,7 +380,8 @@ impl Keeper<'_> {
         };
         // Fails only if the kernel lacks memory; then the time runs out by itself.
         let _ = self.clock.renew(0, false);
-        let until = Instant::now() + SETTLE;
+        let hurries = self.counted.is_some();
+        let until = Instant::now() + if hurries { HURRY } else { SETTLE };
         loop {
             std::thread::sleep(Duration::from_millis(20));
             if self.watch.settled() || Instant::now() > until {
