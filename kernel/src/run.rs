@@ -55,6 +55,8 @@ const HURRY: Duration = Duration::from_millis(700);
 /// Such a server may have been started at once after it was killed: so long the nest of the killed one may take to
 /// end.
 const BEFORE: Duration = Duration::from_secs(30);
+/// So long after SIGHUP a server may still answer by the configuration that it had.
+const RELOAD: Duration = Duration::from_secs(10);
 
 /// Why the kernel answers no more after `--stop`.
 const STOPPED: &str = "it was stopped";
@@ -122,6 +124,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         age: options.age,
         looked: Instant::now(),
         tended: Instant::now(),
+        reloads: Instant::now(),
         told: Phase::Waits,
         say,
     };
@@ -191,6 +194,8 @@ struct Keeper<'a> {
     age: Duration,
     looked: Instant,
     tended: Instant,
+    /// Until then the server may read its configuration.
+    reloads: Instant,
     told: Phase,
     say: &'a dyn Fn(&str),
 }
@@ -220,15 +225,14 @@ impl Keeper<'_> {
                 };
             }
             if let Err(reason) = self.turn() {
-                self.shared.enter(Phase::Off(reason));
-                self.release();
+                self.give_up(reason);
             }
             if let Some(signal) = signals.try_iter().find(|signal| *signal != SIGCHLD) {
                 let ends = [SIGINT, SIGQUIT, SIGTERM].contains(&signal);
                 if ends && matches!(server, Server::Found(_)) {
                     return Ok(ExitStatus::default());
                 }
-                self.forward(signal, server)?;
+                self.forward(signal, server);
             }
             let say = self.say;
             control.serve(|question| self.answer(question), say);
@@ -278,7 +282,10 @@ impl Keeper<'_> {
         }
         let changed = locked(&self.shared.follow).changed();
         let mut cache = locked(&self.shared.cache);
-        for folder in &changed {
+        if changed.rules {
+            cache.clear()?;
+        }
+        for folder in &changed.folders {
             cache.validate(folder)?;
         }
         if self.looked.elapsed() >= LOOK {
@@ -286,7 +293,8 @@ impl Keeper<'_> {
             self.looked = Instant::now();
         }
         if self.tended.elapsed() >= TEND {
-            cache.tend(self.age)?;
+            let reloads = Instant::now() < self.reloads;
+            cache.tend(if reloads { TEND } else { self.age })?;
             self.tended = Instant::now();
         }
         let holds = cache.holds();
@@ -332,18 +340,28 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Passes a signal on to the server. After SIGHUP everything may be different.
-    fn forward(&mut self, signal: i32, server: &Server) -> Result<(), Failure> {
+    /// Passes a signal on to the server. After SIGHUP everything may be different, but not at once: what the server
+    /// answers meanwhile is kept for a second only.
+    fn forward(&mut self, signal: i32, server: &Server) {
         if signal == SIGHUP {
-            locked(&self.shared.cache)
-                .clear()
-                .map_err(Failure::Failed)?;
-            if let Some(log) = &mut self.log {
-                log.reopen()?;
+            self.reloads = Instant::now() + RELOAD;
+            let cleared = locked(&self.shared.cache).clear();
+            if let Err(reason) = cleared {
+                self.give_up(reason);
+            }
+            if let Some(Err(failure)) = self.log.as_mut().map(Log::reopen) {
+                (self.say)(&format!(
+                    "{failure}; the log goes on in the file that was open"
+                ));
             }
         }
         server.signal(signal);
-        Ok(())
+    }
+
+    /// Leaves everything to the server from now on.
+    fn give_up(&mut self, reason: String) {
+        self.shared.enter(Phase::Off(reason));
+        self.release();
     }
 
     fn answer(&mut self, question: Question) -> String {
