@@ -30,7 +30,7 @@ const PAUSED: usize = 4096;
 /// Examines the server, and fills the cache until everything ends.
 pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
     let ended = || shared.ended.load(Ordering::SeqCst);
-    match server::examine(shared.port, group, shared.polls, &ended) {
+    match server::examine(shared.port, &shared.names(), group, shared.polls, &ended) {
         Ok(edges) => {
             shared.edges.store(edges, Ordering::SeqCst);
             shared.enter(Phase::On);

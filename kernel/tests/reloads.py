@@ -1,5 +1,5 @@
 """What the server answers changes although the file does not: a new configuration, rights of a folder, files of rules.
-Also the log that is opened anew.
+Also the log that is opened anew, and a server that does not know every host.
 
 Must not know: how the kernel decides.
 """
@@ -13,7 +13,8 @@ import time
 
 from accelerated import WAIT, Site, answer, same, until
 
-# Its configuration is the file `fields`, which its answers have. On HUP it makes the file `hup`.
+# Its configuration is the file `fields`, which its answers have. On HUP it makes the file `hup`. While there is a file
+# `strict`, it closes connections whose Host it does not know.
 SERVER = '''
 import asyncio, os, signal, sys
 port, folder = int(sys.argv[1]), sys.argv[2]
@@ -23,6 +24,8 @@ async def serve(reader, writer):
     try:
         while True:
             head = await reader.readuntil(b'\\r\\n\\r\\n')
+            if b'\\r\\nHost: test\\r\\n' not in head and os.path.exists(folder + '/strict'):
+                break
             with open(folder + '/fields', 'rb') as file:
                 fields = file.read()
             body = b'' if head.startswith(b'HEAD') else b'body'
@@ -135,4 +138,19 @@ def relogged(folder):
         hup(site)
         site.keep('a.txt')
         until('the log is a new one', lambda: size(log) > 0)
+    return ''
+
+
+def strict(folder):
+    """A server that ends connections whose Host it does not know is asked for the hosts that nest knows."""
+    with open(os.path.join(folder, 'strict'), 'wb'):
+        pass
+    with Site(folder, ['--host', f'test={folder}/www'], server=made) as site:
+        site.write('a.txt', b'body')
+        site.keep('a.txt')
+    site = Site(folder, server=made)
+    try:
+        site.start('the server answers everything itself: the server closed the connection')
+    finally:
+        site.end()
     return ''
