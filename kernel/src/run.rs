@@ -144,6 +144,13 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         ended
     });
     keeper.release();
+    let leaves = matches!(server, Server::Started(_)) && !group.processes().is_empty();
+    if leaves && ended.as_ref().is_ok_and(ExitStatus::success) {
+        say(
+            "the server's command has ended and left processes, for which the kernel does not answer; keep the \
+             server in the foreground",
+        );
+    }
     let counts = keeper.watch.counts();
     if let Err(reason) = keeper.report(&counts) {
         say(&reason);
