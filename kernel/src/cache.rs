@@ -48,6 +48,7 @@ pub struct Cache {
     unused: Vec<u32>,
     total: usize,
     generation: u32,
+    clears: u64,
     /// By index: whose answer was put there last, and its generation.
     names: Vec<Option<(u32, Name)>>,
 }
@@ -71,6 +72,7 @@ impl Cache {
             unused: (0..blocks).rev().collect(),
             total: usize::try_from(blocks).unwrap_or(0),
             generation: 0,
+            clears: 0,
             names: vec![None; usize::try_from(blocks).unwrap_or(0)],
         }
     }
@@ -172,8 +174,14 @@ impl Cache {
         Ok(gone.len())
     }
 
+    /// How often all answers were taken out.
+    pub fn clears(&self) -> u64 {
+        self.clears
+    }
+
     /// Takes out all answers.
     pub fn clear(&mut self) -> Result<(), String> {
+        self.clears += 1;
         self.remove_if(|_| true).map(|_| ())
     }
 

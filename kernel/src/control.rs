@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ use crate::gate::Gate;
 const LIMIT: Duration = Duration::from_millis(100);
 /// A running accelerator answers within this time.
 const WAIT: Duration = Duration::from_secs(20);
+/// How often one that may be about to end is looked at. Each look takes a place in its queue, which has 128.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// What can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +81,22 @@ pub struct Control {
 }
 
 impl Control {
-    /// Listens. A socket that a killed accelerator left is replaced.
-    pub fn listen(path: &Path) -> Result<Self, Failure> {
-        if UnixStream::connect(path).is_ok() {
-            let message = format!("another nest accelerate runs: it has {}", path.display());
-            return Err(Failure::Failed(message));
+    /// Listens. A socket that a killed accelerator left is replaced, but no other file. `timeout`: so long one that
+    /// runs may take to end.
+    pub fn listen(path: &Path, timeout: Duration) -> Result<Self, Failure> {
+        let until = Instant::now() + timeout;
+        while UnixStream::connect(path).is_ok() {
+            if Instant::now() >= until {
+                let message = format!("another nest accelerate runs: it has {}", path.display());
+                return Err(Failure::Failed(message));
+            }
+            std::thread::sleep(LOOK);
         }
         let failed = |e: std::io::Error| Failure::io(format!("cannot make {}", path.display()), &e);
+        if fs::metadata(path).is_ok_and(|data| !data.file_type().is_socket()) {
+            let message = format!("cannot make {}: it exists and is no socket", path.display());
+            return Err(Failure::Failed(message));
+        }
         let _ = fs::remove_file(path);
         let listener = UnixListener::bind(path).map_err(failed)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
@@ -152,9 +163,10 @@ impl Drop for Control {
 
 #[cfg(test)]
 mod tests {
-    use super::{Question, ask, reply};
+    use super::{Control, Question, ask, reply};
     use std::io::{Read, Write};
     use std::os::unix::net::UnixListener;
+    use std::time::Duration;
 
     #[test]
     fn who_is_left_asks_again() {
@@ -171,6 +183,31 @@ mod tests {
         assert_eq!(ask(&state, Question::Metrics).unwrap(), "fine\n");
         served.join().unwrap();
         std::fs::remove_file(&state).unwrap();
+    }
+
+    #[test]
+    fn only_a_socket_is_replaced() {
+        let name = format!("nest-control-place-{}", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        std::fs::write(&place, "precious").unwrap();
+        let refused = Control::listen(&place, Duration::ZERO).err().unwrap();
+        assert!(
+            refused
+                .to_string()
+                .ends_with(": it exists and is no socket")
+        );
+        assert_eq!(std::fs::read(&place).unwrap(), b"precious");
+        std::fs::remove_file(&place).unwrap();
+        drop(UnixListener::bind(&place).unwrap());
+        let control = Control::listen(&place, Duration::ZERO).unwrap();
+        let refused = Control::listen(&place, Duration::ZERO).err().unwrap();
+        assert!(
+            refused
+                .to_string()
+                .starts_with("another nest accelerate runs")
+        );
+        drop(control);
+        assert!(!place.exists());
     }
 
     #[test]

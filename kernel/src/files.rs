@@ -11,6 +11,13 @@ use std::time::{Duration, SystemTime};
 /// older.
 const YOUNG: Duration = Duration::from_millis(100);
 
+/// The same for file systems whose dates are whole seconds, or every second one.
+const COARSE: Duration = Duration::from_millis(2100);
+
+/// Clocks of other machines may be so far ahead. A time later than that is from before this machine's clock was put
+/// back.
+const AHEAD: Duration = Duration::from_secs(60);
+
 /// Answers for files that were modified within this time may change by themselves.
 const RECENT: Duration = Duration::from_secs(3);
 
@@ -45,7 +52,11 @@ impl Identity {
 
     /// Whether the last change is so recent that another one could have the same date.
     fn young(&self) -> bool {
-        within(self.changed, YOUNG)
+        let limit = if self.changed.1 == 0 { COARSE } else { YOUNG };
+        match age(self.changed) {
+            Ok(age) => age <= limit,
+            Err(ahead) => ahead <= AHEAD,
+        }
     }
 
     /// When the file was modified, in seconds since 1970.
@@ -54,19 +65,19 @@ impl Identity {
     }
 
     /// Whether the file was modified so recently that a server may say so in its answer, as Apache does
-    /// with a weak `ETag`.
+    /// with a weak `ETag`; or will be.
     pub fn recent(&self) -> bool {
-        within(self.modified, RECENT)
+        age(self.modified).map_or(true, |age| age <= RECENT)
     }
 }
 
-/// Whether a time is at most so long ago. A time in the future is.
-fn within((seconds, part): (i64, i64), limit: Duration) -> bool {
+/// How long ago a time is. An error says how long it is ahead.
+fn age((seconds, part): (i64, i64)) -> Result<Duration, Duration> {
     let seconds = u64::try_from(seconds).unwrap_or(0);
     let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, u32::try_from(part).unwrap_or(0));
     SystemTime::now()
         .duration_since(time)
-        .map_or(true, |age| age <= limit)
+        .map_err(|ahead| ahead.duration())
 }
 
 /// Why no file is taken.
@@ -145,10 +156,10 @@ pub fn find(folder: &Path, path: &str, limit: u64) -> Result<Found, Unfit> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unfit, find, plain};
+    use super::{Identity, Unfit, find, plain};
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::time::{Duration, Instant};
+    use std::time::{Duration, Instant, SystemTime};
 
     #[test]
     fn only_plain_paths_name_files() {
@@ -160,6 +171,26 @@ mod tests {
         ] {
             assert!(!plain(bad), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_change_is_young_while_another_one_may_have_its_date() {
+        let young = |ago: i64, part| {
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let seconds = i64::try_from(now.unwrap().as_secs()).unwrap() - ago;
+            let identity = Identity {
+                device: 1,
+                inode: 2,
+                size: 3,
+                modified: (seconds, part),
+                changed: (seconds, part),
+            };
+            identity.young()
+        };
+        // On a machine that stood still meanwhile it is not young any more.
+        assert!((0..10).any(|_| young(1, 0)));
+        assert!(!young(1, 1) && !young(60, 0));
+        assert!(young(-30, 1) && !young(-3600, 1));
     }
 
     #[test]

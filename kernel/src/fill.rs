@@ -156,11 +156,11 @@ pub fn agreed(answers: &[Vec<String>]) -> Option<Vec<String>> {
 /// left out. An answer with another status is an error.
 pub fn lasting(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
     let lines = common(answer, &format!("HTTP/1.1 {wanted}"))?;
-    let connection = answer.field("connection").unwrap_or("keep-alive");
-    if !connection.eq_ignore_ascii_case("keep-alive") {
-        return Err(format!("the answer has connection: {connection}"));
+    let mut said = answer.fields("connection");
+    match said.find(|said| !said.eq_ignore_ascii_case("keep-alive")) {
+        Some(other) => Err(format!("the answer has connection: {other}")),
+        None => Ok(lines),
     }
-    Ok(lines)
 }
 
 /// The lines of an answer that begins with this line, if it is the same for every client.
@@ -174,7 +174,8 @@ fn common(answer: &Answer, wanted: &str) -> Result<Vec<String>, String> {
             return Err(format!("the answer has {name}"));
         }
     }
-    let kept = answer.field("cache-control").unwrap_or("");
+    let kept: Vec<&str> = answer.fields("cache-control").collect();
+    let kept = kept.join(", ").to_ascii_lowercase();
     if ["no-store", "private", "no-cache"]
         .iter()
         .any(|w| kept.contains(w))
@@ -324,7 +325,10 @@ mod tests {
             "Vary: Accept-Encoding",
             "Set-Cookie: a=b",
             "Cache-Control: private",
+            "Cache-Control: max-age=60, No-Store",
+            "Cache-Control: max-age=60\r\nCache-Control: private",
             "Connection: close",
+            "Connection: keep-alive\r\nConnection: close",
             "Expires: Sun, 06 Nov 1994 08:50:37 GMT",
         ] {
             assert!(lasting(&answer(field), "200 OK").is_err(), "{field}");

@@ -30,7 +30,7 @@ const PAUSED: usize = 4096;
 /// Examines the server, and fills the cache until everything ends.
 pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
     let ended = || shared.ended.load(Ordering::SeqCst);
-    match server::examine(shared.port, group, shared.polls, &ended) {
+    match server::examine(shared.port, &shared.names(), group, shared.polls, &ended) {
         Ok(edges) => {
             shared.edges.store(edges, Ordering::SeqCst);
             shared.enter(Phase::On);
@@ -96,9 +96,13 @@ fn fill(
         return Err("its host has no folder".to_owned());
     };
     let lock = || locked(&shared.cache);
-    if lock().has(name, conditional) {
-        return Ok(());
-    }
+    let clears = {
+        let cache = lock();
+        if cache.has(name, conditional) {
+            return Ok(());
+        }
+        cache.clears()
+    };
     let limit = BLOCK * BLOCKS - HEAD;
     let found = match find(folder, path, limit as u64) {
         Ok(found) => found,
@@ -129,6 +133,10 @@ fn fill(
         _ => Unchanged::default(),
     };
     let mut cache = lock();
+    // What the server said may not hold any more. The name is asked for again.
+    if cache.clears() != clears {
+        return Ok(());
+    }
     cache.put(
         *name,
         &prepared,

@@ -1,4 +1,4 @@
-//! Follows folders: says in which of them something changed.
+//! Follows folders: says in which of them something changed, and whether rules of access did.
 //!
 //! Must not know: which files matter.
 
@@ -10,6 +10,19 @@ use std::sync::Arc;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
+
+/// How the names of files begin in which a server finds rules for a folder, as Apache does in `.htaccess`.
+const RULES: &[u8] = b".ht";
+
+/// What changed.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The folders in which something changed; an empty path stands for all of them.
+    pub folders: BTreeSet<PathBuf>,
+    /// Whether the server may refuse what it gave before, although the file is the same: the rights of a folder or
+    /// a file of rules changed.
+    pub rules: bool,
+}
 
 /// Followed folders.
 pub struct Follow {
@@ -55,20 +68,26 @@ impl Follow {
         Ok(())
     }
 
-    /// The folders in which something changed; an empty path stands for all of them.
-    pub fn changed(&mut self) -> BTreeSet<PathBuf> {
-        let mut found = BTreeSet::new();
+    /// What changed since the last call.
+    pub fn changed(&mut self) -> Changes {
+        let mut found = Changes::default();
         let mut buffer = [MaybeUninit::uninit(); 16_384];
         let mut reader = Reader::new(&self.events, &mut buffer);
         while let Ok(event) = reader.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                found.insert(PathBuf::new());
+                found.folders.insert(PathBuf::new());
+                found.rules = true;
                 continue;
             }
+            // An event without a name is one of the folder itself.
+            found.rules |= match event.file_name() {
+                Some(name) => name.to_bytes().starts_with(RULES),
+                None => event.events().contains(ReadFlags::ATTRIB),
+            };
             let Some(folder) = self.folders.get(&event.wd()) else {
                 continue;
             };
-            found.insert(folder.clone());
+            found.folders.insert(folder.clone());
             let ends = ReadFlags::IGNORED | ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF;
             if event.events().intersects(ends) {
                 // The path may name another folder from now on, which is followed when it is used.
@@ -76,5 +95,39 @@ impl Follow {
             }
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Follow;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    #[test]
+    fn rules_of_access_are_told_from_files() {
+        let top = std::env::temp_dir().join(format!("nest-follow-{}", std::process::id()));
+        let sub = top.join("sub");
+        fs::create_dir_all(&sub).unwrap();
+        let mut follow = Follow::new().unwrap();
+        follow.add(&top, &sub.join("a")).unwrap();
+        let mut told = |folder: &Path| {
+            let changes = follow.changed();
+            (changes.folders.contains(folder), changes.rules)
+        };
+        fs::write(sub.join("a"), "a").unwrap();
+        fs::set_permissions(sub.join("a"), Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(told(&sub), (true, false));
+        fs::write(sub.join(".htaccess"), "Require all denied").unwrap();
+        assert_eq!(told(&sub), (true, true));
+        fs::remove_file(sub.join(".htaccess")).unwrap();
+        assert_eq!(told(&sub), (true, true));
+        for folder in [&sub, &top] {
+            fs::set_permissions(folder, Permissions::from_mode(0o700)).unwrap();
+            assert_eq!(told(folder), (true, true));
+        }
+        assert_eq!(told(&sub), (false, false));
+        fs::remove_dir_all(top).unwrap();
     }
 }

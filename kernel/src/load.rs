@@ -8,7 +8,7 @@ use aya::{Ebpf, EbpfLoader};
 
 use crate::date;
 use crate::failure::Failure;
-use crate::shape::{BLOCK, CONNECTION, COUNTS, ENTRY, NAME};
+use crate::shape::{self, BLOCK, CONNECTION, COUNTS, ENTRY, FLOW, NAME, SINGLE};
 
 /// The programs, compiled by `bpf/build.py`.
 const OBJECT: &[u8] = include_bytes!("../bpf/accelerate.bpf");
@@ -47,7 +47,8 @@ pub struct Clock {
 
 /// What tells the state of the connections.
 pub struct Watch {
-    pub connections: HashMap<MapData, u64, [u8; CONNECTION]>,
+    connections: HashMap<MapData, u64, [u8; CONNECTION]>,
+    singles: HashMap<MapData, [u8; FLOW], [u8; SINGLE]>,
     counts: PerCpuArray<MapData, u64>,
 }
 
@@ -190,6 +191,7 @@ impl Loaded {
     pub fn watch(&mut self) -> Result<Watch, Failure> {
         Ok(Watch {
             connections: self.map("connections")?,
+            singles: self.map("singles")?,
             counts: self.map("counts")?,
         })
     }
@@ -203,6 +205,13 @@ impl Loaded {
     pub fn records(&mut self) -> Result<RingBuf<MapData>, Failure> {
         self.map("records")
     }
+}
+
+/// The time by the clock of the programs, in nanoseconds.
+fn monotonic() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let part = u64::try_from(now.tv_nsec).unwrap_or(0);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + part
 }
 
 impl Clock {
@@ -220,10 +229,7 @@ impl Clock {
             self.dates.set(index, text, 0).map_err(failed)?;
             (self.second, self.which) = (second, which);
         }
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now = u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(now.tv_nsec).unwrap_or(0);
-        let until = if lease == 0 { 0 } else { now + lease };
+        let until = if lease == 0 { 0 } else { monotonic() + lease };
         let values = [until, self.which, u64::from(edges), self.group];
         self.clocks.set(0, values, 0).map_err(failed)
     }
@@ -240,11 +246,15 @@ impl Watch {
         (0..COUNTS.len()).map(count).collect()
     }
 
-    /// Whether no promised answer waits in the kernel.
+    /// Whether no promised answer waits in the kernel, and no client needs the programs to get the rest of one.
     pub fn settled(&self) -> bool {
+        let now = monotonic();
         let owes = |item: Result<(u64, [u8; CONNECTION]), _>| {
-            item.is_ok_and(|(_, connection)| crate::shape::owed(&connection) != 0)
+            item.is_ok_and(|(_, connection)| shape::owed(&connection) != 0)
         };
-        !self.connections.iter().any(owes)
+        let lacks = |item: Result<([u8; FLOW], [u8; SINGLE]), _>| {
+            item.is_ok_and(|(_, single)| shape::lacks(&single, now))
+        };
+        !self.connections.iter().any(owes) && !self.singles.iter().any(lacks)
     }
 }

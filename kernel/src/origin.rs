@@ -175,11 +175,16 @@ impl Answer {
         self.lines.first()?.split(' ').nth(1)?.parse().ok()
     }
 
-    /// The value of a field, given by its name in lower case.
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.lines.iter().skip(1).find_map(|line| {
+    /// The values of a field, given by its name in lower case: it may stand in several lines.
+    pub fn fields(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.lines.iter().skip(1).filter_map(move |line| {
             let (found, value) = line.split_once(':')?;
             found.eq_ignore_ascii_case(name).then(|| value.trim())
         })
+    }
+
+    /// The first of them.
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.fields(name).next()
     }
 }

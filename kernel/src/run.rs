@@ -50,6 +50,13 @@ const TEND: Duration = Duration::from_secs(1);
 const RECORDS: usize = 1 << 14;
 /// How long promised answers may take to leave.
 const SETTLE: Duration = Duration::from_secs(5);
+/// The same in front of a server that has started nest, and waits for it for a second (`KERNEL_END_MS`).
+const HURRY: Duration = Duration::from_millis(700);
+/// Such a server may have been started at once after it was killed: so long the nest of the killed one may take to
+/// end.
+const BEFORE: Duration = Duration::from_secs(30);
+/// So long after SIGHUP a server may still answer by the configuration that it had.
+const RELOAD: Duration = Duration::from_secs(10);
 
 /// Why the kernel answers no more after `--stop`.
 const STOPPED: &str = "it was stopped";
@@ -65,7 +72,11 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         let listed = fs::read_dir(folder);
         listed.map_err(|e| Failure::io(format!("cannot read {}", folder.display()), &e))?;
     }
-    let mut control = Control::listen(&options.state)?;
+    let started = options.counts.is_some();
+    let mut control = Control::listen(
+        &options.state,
+        if started { BEFORE } else { Duration::ZERO },
+    )?;
     let mut exporter = options.metrics.map(Exporter::listen).transpose()?;
     let counted = options.counts.as_deref().map(Counted::open).transpose()?;
     let log = options.log.as_deref().map(Log::new).transpose()?;
@@ -113,6 +124,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         age: options.age,
         looked: Instant::now(),
         tended: Instant::now(),
+        reloads: Instant::now(),
         told: Phase::Waits,
         say,
     };
@@ -132,6 +144,13 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         ended
     });
     keeper.release();
+    let leaves = matches!(server, Server::Started(_)) && !group.processes().is_empty();
+    if leaves && ended.as_ref().is_ok_and(ExitStatus::success) {
+        say(
+            "the server's command has ended and left processes, for which the kernel does not answer; keep the \
+             server in the foreground",
+        );
+    }
     let counts = keeper.watch.counts();
     if let Err(reason) = keeper.report(&counts) {
         say(&reason);
@@ -182,6 +201,8 @@ struct Keeper<'a> {
     age: Duration,
     looked: Instant,
     tended: Instant,
+    /// Until then the server may read its configuration.
+    reloads: Instant,
     told: Phase,
     say: &'a dyn Fn(&str),
 }
@@ -211,15 +232,14 @@ impl Keeper<'_> {
                 };
             }
             if let Err(reason) = self.turn() {
-                self.shared.enter(Phase::Off(reason));
-                self.release();
+                self.give_up(reason);
             }
             if let Some(signal) = signals.try_iter().find(|signal| *signal != SIGCHLD) {
                 let ends = [SIGINT, SIGQUIT, SIGTERM].contains(&signal);
                 if ends && matches!(server, Server::Found(_)) {
                     return Ok(ExitStatus::default());
                 }
-                self.forward(signal, server)?;
+                self.forward(signal, server);
             }
             let say = self.say;
             control.serve(|question| self.answer(question), say);
@@ -269,7 +289,10 @@ impl Keeper<'_> {
         }
         let changed = locked(&self.shared.follow).changed();
         let mut cache = locked(&self.shared.cache);
-        for folder in &changed {
+        if changed.rules {
+            cache.clear()?;
+        }
+        for folder in &changed.folders {
             cache.validate(folder)?;
         }
         if self.looked.elapsed() >= LOOK {
@@ -277,7 +300,8 @@ impl Keeper<'_> {
             self.looked = Instant::now();
         }
         if self.tended.elapsed() >= TEND {
-            cache.tend(self.age)?;
+            let reloads = Instant::now() < self.reloads;
+            cache.tend(if reloads { TEND } else { self.age })?;
             self.tended = Instant::now();
         }
         let holds = cache.holds();
@@ -323,18 +347,28 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    /// Passes a signal on to the server. After SIGHUP everything may be different.
-    fn forward(&mut self, signal: i32, server: &Server) -> Result<(), Failure> {
+    /// Passes a signal on to the server. After SIGHUP everything may be different, but not at once: what the server
+    /// answers meanwhile is kept for a second only.
+    fn forward(&mut self, signal: i32, server: &Server) {
         if signal == SIGHUP {
-            locked(&self.shared.cache)
-                .clear()
-                .map_err(Failure::Failed)?;
-            if let Some(log) = &mut self.log {
-                log.reopen()?;
+            self.reloads = Instant::now() + RELOAD;
+            let cleared = locked(&self.shared.cache).clear();
+            if let Err(reason) = cleared {
+                self.give_up(reason);
+            }
+            if let Some(Err(failure)) = self.log.as_mut().map(Log::reopen) {
+                (self.say)(&format!(
+                    "{failure}; the log goes on in the file that was open"
+                ));
             }
         }
         server.signal(signal);
-        Ok(())
+    }
+
+    /// Leaves everything to the server from now on.
+    fn give_up(&mut self, reason: String) {
+        self.shared.enter(Phase::Off(reason));
+        self.release();
     }
 
     fn answer(&mut self, question: Question) -> String {
@@ -371,7 +405,8 @@ impl Keeper<'_> {
         };
         // Fails only if the kernel lacks memory; then the time runs out by itself.
         let _ = self.clock.renew(0, false);
-        let until = Instant::now() + SETTLE;
+        let hurries = self.counted.is_some();
+        let until = Instant::now() + if hurries { HURRY } else { SETTLE };
         loop {
             std::thread::sleep(Duration::from_millis(20));
             if self.watch.settled() || Instant::now() > until {

@@ -69,38 +69,53 @@ pub fn start(command: &[OsString], group: &Group) -> Result<Server, Failure> {
         .map_err(|e| Failure::io(format!("cannot run {}", program.to_string_lossy()), &e))
 }
 
+/// Asks the server for anything of this host. Returns the connection, which is still open.
+fn greet(mut origin: Origin, host: &str) -> Result<Origin, String> {
+    let answer = origin.head("HEAD", host, "/", "")?;
+    let first = answer.lines.first().map_or("", String::as_str);
+    if !first.starts_with("HTTP/1.1 ") {
+        return Err(format!("the server does not answer as HTTP/1.1: {first}"));
+    }
+    let mut said = answer.fields("connection");
+    if said.any(|said| said.eq_ignore_ascii_case("close")) {
+        return Err("the server ends each connection after one answer".to_owned());
+    }
+    Ok(origin)
+}
+
 /// Waits until the server answers, and finds out whether the kernel may answer in its place, and whether the
-/// server waits by edge-triggered epoll. After a
-/// request that the kernel takes, a read that blocks returns EAGAIN, which a blocking server takes for an
+/// server waits by edge-triggered epoll. It is asked for each of `hosts` until one is answered: a server may end
+/// connections whose `Host` it does not know.
+///
+/// After a request that the kernel takes, a read that blocks returns EAGAIN, which a blocking server takes for an
 /// error. io_uring reads so, too: each request that the kernel takes wakes its receive, which finds nothing,
 /// and after 128 times it waits in a thread that blocks. Each such read also sets the socket's count of read
 /// bytes to an older value, so that the end of the client's stream would be held back for ever. `polls`: the
 /// server is known to poll before it reads.
 pub fn examine(
     port: u16,
+    hosts: &[&str],
     group: &Group,
     polls: bool,
     ended: &dyn Fn() -> bool,
 ) -> Result<bool, String> {
     let until = Instant::now() + START;
-    let mut origin = loop {
+    let origin = loop {
         match Origin::connect(port) {
             Ok(origin) => break origin,
             Err(error) if ended() || Instant::now() > until => return Err(error),
             Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    let answer = origin.head("HEAD", "localhost", "/", "")?;
-    let first = answer.lines.first().map_or("", String::as_str);
-    if !first.starts_with("HTTP/1.1 ") {
-        return Err(format!("the server does not answer as HTTP/1.1: {first}"));
+    let (first, others) = hosts.split_first().ok_or("there is no host")?;
+    let mut greeted = greet(origin, first);
+    for host in others {
+        greeted = greeted.or_else(|why| {
+            let again = Origin::connect(port).and_then(|origin| greet(origin, host));
+            again.map_err(|_| why)
+        });
     }
-    if answer
-        .field("connection")
-        .is_some_and(|c| c.eq_ignore_ascii_case("close"))
-    {
-        return Err("the server ends each connection after one answer".to_owned());
-    }
+    let origin = greeted?;
     let (client, server) = origin.ends().ok_or("the connection ended")?;
     let found = sockets::connection(server.port(), client.port());
     let found = found.and_then(|inode| holder(inode, group));

@@ -149,6 +149,21 @@ pub fn owed(connection: &[u8; CONNECTION]) -> u32 {
 /// A connection.
 pub const CONNECTION: usize = 72;
 
+/// The two ends of an answer without a socket, and what is known of it.
+pub const FLOW: usize = 36;
+/// See `FLOW`.
+pub const SINGLE: usize = 64;
+/// A client that has said nothing for so long has gone, in nanoseconds. The kernel asks after a second.
+const GONE: u64 = 3_000_000_000;
+
+/// Whether the client of an answer without a socket may lack a part of it. `now`: by the clock of the programs.
+pub fn lacks(single: &[u8; SINGLE], now: u64) -> bool {
+    let mut sent = [0; 8];
+    sent.copy_from_slice(&single[..8]);
+    let freed = number(single, 52) != Some(0);
+    !freed && now.saturating_sub(u64::from_ne_bytes(sent)) < GONE
+}
+
 /// One answer in the access log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Record {
@@ -271,7 +286,8 @@ pub fn count(counts: &[u64], name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{
-        Closing, Conditions, ENTRY, Entry, HOST, NAME, Record, closing, parts, question, used,
+        Closing, Conditions, ENTRY, Entry, GONE, HOST, NAME, Record, SINGLE, closing, lacks, parts,
+        question, used,
     };
 
     #[test]
@@ -327,6 +343,15 @@ mod tests {
         assert_eq!(record.request(Some(&name)), "HEAD /a HTTP/1.0");
         assert_eq!(record.status(), 304);
         assert_eq!(Record::read(&bytes[..40]), None);
+    }
+
+    #[test]
+    fn a_client_may_lack_a_part_until_it_has_all_or_is_gone() {
+        let mut single = [0u8; SINGLE];
+        single[..8].copy_from_slice(&1000u64.to_ne_bytes());
+        assert!(lacks(&single, 999) && lacks(&single, 999 + GONE) && !lacks(&single, 1000 + GONE));
+        single[52] = 1;
+        assert!(!lacks(&single, 1000));
     }
 
     #[test]

@@ -90,6 +90,12 @@ impl Shared {
             .map(PathBuf::as_path)
     }
 
+    /// Values of `Host` that the server is likely to know.
+    pub fn names(&self) -> Vec<&str> {
+        let own = self.hosts.keys().map(String::as_str);
+        ["localhost"].into_iter().chain(own).collect()
+    }
+
     /// Why files were left to the server, and how often.
     pub fn refused(&self) -> BTreeMap<String, u64> {
         locked(&self.refused).clone()

@@ -8,6 +8,7 @@ Runs in a network namespace of its own: frames.py enters one.
 Must not know: how the kernel decides.
 """
 
+import contextlib
 import fcntl
 import os
 import re
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 
-from accelerated import WAIT, Failed, Report, Site, lacks, same, undated, until
+from accelerated import NEST, WAIT, Failed, Report, Site, lacks, same, undated, until
 from segments import ACK, FIN, HERE, PSH, RST, THERE, Peer, Wire, checksum
 from singles import CLOSE, request, talk
 
@@ -215,6 +216,32 @@ def server_after_all(make, site, report):
     report.line(True, 'tap', 'the server answers when an answer is lost twice')
 
 
+def stopped(make, site, learn):
+    """nest is stopped while a client lacks a part of its answer"""
+    for _ in range(5):
+        client = make('c.txt', lost=[1])
+        began = time.monotonic()
+        client.ask()
+        command = [NEST, 'accelerate', '--port', str(site.port), '--state', site.state, '--stop']
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as stop:
+            # A nest that does not wait for the client has ended then.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                stop.wait(0.3)
+            try:
+                client.expect()
+                same('what --stop says', stop.communicate(timeout=WAIT)[0], 'stopped\n')
+                return
+            except Failed:
+                stop.wait(WAIT)
+                if time.monotonic() - began < 2:
+                    raise
+        # This machine was slower than nest waits.
+        site.end()
+        site.start()
+        learn()
+    raise Failed('this machine is too slow to tell')
+
+
 def main():
     if sys.argv[1:] != ['inside']:
         report = Report('frames')
@@ -234,12 +261,15 @@ def main():
             def make(name, **options):
                 return Client(wire, site, next(sources), name, **options)
 
-            for name in ('a.txt', 'c.txt'):
-                def answered(name=name):
-                    before = site.counts()['singles']
-                    talk(site.port, request(name, CLOSE))
-                    return site.counts()['singles'] > before
-                until('the kernel answers', answered)
+            def learn():
+                for name in ('a.txt', 'c.txt'):
+                    def answered(name=name):
+                        before = site.counts()['singles']
+                        talk(site.port, request(name, CLOSE))
+                        return site.counts()['singles'] > before
+                    until('the kernel answers', answered)
+
+            learn()
             for case in CASES:
                 before, started = site.counts()['singles'], time.monotonic()
                 try:
@@ -254,6 +284,11 @@ def main():
             except Failed as error:
                 report.line(False, 'tap', server_after_all.__doc__, '', error)
             same('broken', site.counts()['broken'], 0)
+            try:
+                stopped(make, site, learn)
+                report.line(True, 'tap', stopped.__doc__)
+            except Failed as error:
+                report.line(False, 'tap', stopped.__doc__, '', error)
     return report.close()
 
 

@@ -274,6 +274,26 @@ def spoiled(folder):
     return ''
 
 
+def restarted(folder):
+    """A server that is started again at once after it was killed waits until the nest of the killed one has ended."""
+    with Generated(folder) as site:
+        site.write('a.txt', b'body')
+        site.keep('a.txt')
+        old = site.helpers()[0]
+        os.kill(old, signal.SIGSTOP)        # so that it does not end too early
+        try:
+            site.process.kill()
+            site.process.wait(WAIT)
+            until('nobody listens', lambda: unreachable(site))
+            site.start('listening on')
+            until('the next nest has begun', lambda: len(site.helpers()) == 2 or ALONE in site.said())
+        finally:
+            os.kill(old, signal.SIGCONT)
+        until('the kernel answers', lambda: READY in site.said())
+        site.keep('a.txt')
+    return ''
+
+
 def unreachable(site):
     """Whether nobody listens on the port."""
     with contextlib.suppress(ConnectionRefusedError), socket.create_connection(('127.0.0.1', site.port), WAIT):

@@ -30,7 +30,8 @@ from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
-from generated import generated, halted, idle, logged, ports, spoiled, without
+from generated import generated, halted, idle, logged, ports, restarted, spoiled, without
+from reloads import relogged, reloaded, rights, strict
 from singles import closes, reused, six
 
 CONVERSATIONS, OTHERS = 1200, 400
@@ -351,6 +352,24 @@ def refused(folder):
     return f'{len(cases)} systems'
 
 
+def background(folder):
+    """A server that leaves the foreground ends nest, which says why."""
+    port = str(free_port())
+
+    def said(*server):
+        told = subprocess.run([NEST, 'accelerate', '--port', port, '--root', folder, '--state',
+                               os.path.join(folder, 'state'), '--', *server], capture_output=True, text=True,
+                              timeout=WAIT, check=False)
+        same('the status', told.returncode, 0)
+        return told.stdout, 'keep the server in the foreground' in told.stderr
+
+    pid, warned = said('sh', '-c', 'sleep 1000 > /dev/null 2>&1 & echo $!')
+    os.kill(int(pid), signal.SIGKILL)
+    same('it is said', warned, True)
+    same('it is said of a server that has ended', said('true'), ('', False))
+    return ''
+
+
 JUDGE = '''
 import sys
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -534,8 +553,8 @@ def frames(folder):
 
 
 TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, early, blocking, rings, refused, told, exported, exhausted, generated, logged, ports, spoiled, idle, halted,
-         without, segments, frames, conversations, others]
+         neighbour, early, blocking, rings, refused, background, told, exported, exhausted, reloaded, rights, relogged, strict,
+         generated, logged, ports, spoiled, restarted, idle, halted, without, segments, frames, conversations, others]
 
 
 def main():
