@@ -63,6 +63,10 @@ pub fn tokens(text: &str) -> Vec<Token> {
                 i = line_end(s, i);
                 continue;
             }
+            b'\\' if s[i + 1..].starts_with(b"\n") || s[i + 1..].starts_with(b"\r\n") => {
+                i += escape(s, i);
+                continue;
+            }
             b'\\' if s.get(i + 1) == Some(&b'$') => {
                 i += 2;
                 Kind::EscapedDollar
@@ -138,26 +142,71 @@ fn number_end(s: &[u8], from: usize) -> usize {
 fn line_end(s: &[u8], from: usize) -> usize {
     let mut i = from;
     while i < s.len() && s[i] != b'\n' {
-        i += if s[i] == b'\\' && i + 1 < s.len() {
-            2
-        } else {
-            1
-        };
+        i += if s[i] == b'\\' { escape(s, i) } else { 1 };
     }
     i.min(s.len())
+}
+
+/// The length of a backslash and what it takes its meaning from: a line may end with two bytes.
+fn escape(s: &[u8], at: usize) -> usize {
+    2 + usize::from(s[at + 1..].starts_with(b"\r\n"))
 }
 
 fn literal_end(s: &[u8], from: usize, quote: u8) -> usize {
     let mut i = from;
     while i < s.len() {
         match s[i] {
-            b'\\' => i += 2,
+            b'\\' => i += escape(s, i),
             b if b == quote => return i + 1,
             b'\n' => return i,
             _ => i += 1,
         }
     }
     s.len()
+}
+
+/// The lines of the preprocessor: what stands behind their `#`. They go on behind a backslash, and where
+/// a comment goes on.
+#[must_use]
+pub fn preprocessor(text: &str) -> Vec<Range<usize>> {
+    let plain = without_comments(text);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < plain.len() {
+        let start = at;
+        let end = loop {
+            let end = plain[at..].find('\n').map_or(plain.len(), |n| at + n);
+            let goes_on = plain[at..end].trim_end_matches('\r').ends_with('\\');
+            at = end + 1;
+            if !goes_on || at >= plain.len() {
+                break end;
+            }
+        };
+        if let Some(line) = plain[start..end].trim_start().strip_prefix('#') {
+            found.push(end - line.trim_start().len()..end);
+        }
+    }
+    found
+}
+
+/// The text with blanks in place of comments; positions stay.
+fn without_comments(text: &str) -> String {
+    let s = text.as_bytes();
+    let mut out = s.to_vec();
+    let mut i = 0;
+    while i < s.len() {
+        let start = i;
+        i = match s[i..] {
+            [quote @ (b'"' | b'\''), ..] => literal_end(s, i + 1, quote),
+            [b'/', b'*', ..] => text[i + 2..].find("*/").map_or(s.len(), |n| i + 2 + n + 2),
+            [b'/', b'/', ..] => line_end(s, i),
+            _ => i + 1,
+        };
+        if s[start] == b'/' && i > start + 1 {
+            out[start..i].fill(b' ');
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.to_string())
 }
 
 /// The call behind token `head`: its arguments' ranges, without the blanks and comments around
@@ -253,6 +302,29 @@ mod tests {
         assert_eq!(pieces("\"abc\nd"), ["\"abc", "d"]);
         assert_eq!(pieces("'\\"), ["'\\"]);
         assert_eq!(pieces("/* never"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn lines_of_any_kind_are_continued() {
+        assert_eq!(pieces("\"a\\\nb $1\" c"), ["\"a\\\nb $1\"", "c"]);
+        assert_eq!(pieces("\"a\\\r\nb $1\" c"), ["\"a\\\r\nb $1\"", "c"]);
+        assert_eq!(pieces("// a\\\r\n$1\r\nc"), ["c"]);
+        assert_eq!(pieces("// a\\"), Vec::<&str>::new());
+        assert_eq!(pieces("f(a, \\\n b)"), ["f", "(", "a", ",", "b", ")"]);
+    }
+
+    #[test]
+    fn comments_end_no_line() {
+        let text = "/*\n#if 0\n*/ # define A \"/*\" /* one\n or */ + 1 // \u{e9}\nint a;\n#if A \\\r\n > 1\n#error don't";
+        let lines: Vec<&str> = preprocessor(text).into_iter().map(|at| &text[at]).collect();
+        assert_eq!(
+            lines,
+            [
+                "define A \"/*\" /* one\n or */ + 1 // \u{e9}",
+                "if A \\\r\n > 1",
+                "error don't"
+            ]
+        );
     }
 
     #[test]

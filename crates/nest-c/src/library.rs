@@ -185,26 +185,9 @@ pub fn children(node: Node<'_>) -> Vec<Node<'_>> {
         .collect()
 }
 
-/// Each logical line that is a directive of the preprocessor: the text behind its `#`.
+/// Each line of the preprocessor: the text behind its `#`.
 pub fn preprocessor(text: &str) -> impl Iterator<Item = &str> {
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < text.len() {
-            let start = at;
-            loop {
-                let end = text[at..].find('\n').map_or(text.len(), |n| at + n);
-                let goes_on = text[at..end].trim_end_matches('\r').ends_with('\\');
-                at = (end + 1).min(text.len());
-                if !goes_on || end == text.len() {
-                    break;
-                }
-            }
-            if let Some(line) = text[start..at].trim_start().strip_prefix('#') {
-                return Some(line.trim_start());
-            }
-        }
-        None
-    })
+    lexer::preprocessor(text).into_iter().map(|at| &text[at])
 }
 
 /// The macros that a text defines: names, and what stands behind them.

@@ -35,8 +35,9 @@ pub fn parser() -> Parser {
     parser
 }
 
-/// What makes a body a function; as many bytes stand in front of it in [`body`]'s tree.
-pub const BODY: &str = "void f(void) {";
+/// What makes a body a function; as many bytes stand in front of it in [`body`]'s tree. No variable of the
+/// user has its name, which would hide the variable.
+pub const BODY: &str = "void nest_f(void) {";
 
 /// The tree of a function's body.
 pub fn body(parser: &mut Parser, code: &str) -> Option<tree_sitter::Tree> {
@@ -86,7 +87,7 @@ pub fn uses(
     }
     let before = match place {
         Place::Body => return Body::of(parser, code).uses(names),
-        Place::Initialiser => "int f = ",
+        Place::Initialiser => "int nest_f = ",
     };
     let text = format!("{before}{code}\n;");
     let inside = before.len()..before.len() + code.len();

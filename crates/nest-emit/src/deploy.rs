@@ -87,6 +87,17 @@ fn port(address: &str) -> Option<&str> {
     tcp.rsplit_once(':').map(|(_, port)| port)
 }
 
+/// Each of these once, in their order.
+fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 /// Text of the specification for a comment or a one-line value.
 fn plain(text: &str) -> String {
     text.chars()
@@ -339,8 +350,7 @@ fn everywhere(addresses: &[String], marks: &str) -> String {
         Some(port) => format!("*:{port}"),
         None => address.to_owned(),
     };
-    let mut wider: Vec<String> = addresses.iter().map(|address| all(address)).collect();
-    wider.dedup();
+    let wider = distinct(addresses.iter().map(|address| all(address)));
     if wider == addresses {
         return String::new();
     }
@@ -372,12 +382,8 @@ pub fn docker(m: &Machine) -> Result<Vec<OutFile>, Unfit> {
     }
     let name = &m.name;
     let addresses = addresses(m)?;
-    let mut ports: Vec<String> = addresses
-        .iter()
-        .filter_map(|address| port(address))
-        .map(str::to_owned)
-        .collect();
-    ports.dedup();
+    let ports = addresses.iter().filter_map(|address| port(address));
+    let ports = distinct(ports.map(str::to_owned));
     let expose = if ports.is_empty() {
         String::new()
     } else {

@@ -188,7 +188,7 @@ fn call(
 ) {
     let c = directive.c;
     let whole = head.start..args.close + 1;
-    let lines = "\n".repeat(text[whole.clone()].matches('\n').count());
+    let lines = line_ends(&text[whole.clone()]);
     match directive.form {
         Form::States { .. } => {
             let mut steps: Vec<String> = Vec::new();
@@ -259,6 +259,16 @@ fn call(
             }
         }
     }
+}
+
+/// The line ends of a text; in a line of the preprocessor each has a backslash before it.
+fn line_ends(text: &str) -> String {
+    let mut ends = String::new();
+    for line in text.split_inclusive('\n').filter(|l| l.ends_with('\n')) {
+        let goes_on = line.trim_end_matches(['\r', '\n']).ends_with('\\');
+        ends.push_str(if goes_on { " \\\n" } else { "\n" });
+    }
+    ends
 }
 
 /// A part's length or place from what is known of the message without a call.

@@ -234,15 +234,16 @@ fn emit_backtracking(i: usize, rule: &Rule, backtracking: &Backtracking, w: &mut
         w.numbers(text.groups.iter().copied());
         w.line("};");
     }
-    w.line(&format!("static const char rule_{i}_text[] ="));
-    let bytes: Vec<char> = text.text.chars().collect();
-    let lines = bytes
-        .chunks(LINE)
-        .map(|line| string(line.iter().collect::<String>()));
-    w.line(&format!(
-        "    {};",
-        lines.collect::<Vec<_>>().join("\n    ")
-    ));
+    let bytes = text.text.as_bytes();
+    if bytes.len() > LONGEST_STRING {
+        w.line(&format!("static const char rule_{i}_text[] = {{"));
+        w.numbers(bytes.iter().copied().chain([0]));
+        w.line("};");
+    } else {
+        w.line(&format!("static const char rule_{i}_text[] ="));
+        let lines: Vec<String> = bytes.chunks(LINE).map(string).collect();
+        w.line(&format!("    {};", lines.join("\n    ")));
+    }
     w.line(&format!(
         "static const struct nest__backtracking rule_{i}_backtracking = {{rule_{i}_text, {}, {}}};",
         match text.groups.is_empty() {
@@ -252,6 +253,9 @@ fn emit_backtracking(i: usize, rule: &Rule, backtracking: &Backtracking, w: &mut
         text.groups.len()
     ));
 }
+
+/// The longest string that every C compiler has to take; others warn.
+const LONGEST_STRING: usize = 4095;
 
 /// Characters of a pattern in a line of C.
 const LINE: usize = 80;

@@ -3,6 +3,7 @@
 
 use crate::model::{Action, Code, MacroFix, Use, What};
 use nest_c::inner;
+use nest_c::lexer;
 use nest_c::scope::{self, Names};
 use nest_diag::{Code as Diag, Diagnostic, SourceMap, Span};
 use nest_syntax::ast::CText;
@@ -54,17 +55,11 @@ fn macros_of(
     names: &Names,
 ) -> Vec<(Span, MacroFix)> {
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < text.text.len() {
-        let end = logical_line_end(&text.text, at);
-        let line = &text.text[at..end];
-        let define = line.trim_start().strip_prefix('#').map(str::trim_start);
-        if let Some(rest) = define.and_then(|l| l.strip_prefix("define")) {
-            let rest = rest.trim_start();
-            let start = at + (line.len() - rest.len());
-            found.extend(macro_fix(sources, text, start..end, parser, names));
+    for at in lexer::preprocessor(&text.text) {
+        if let Some(rest) = text.text[at.clone()].strip_prefix("define") {
+            let start = at.end - rest.trim_start().len();
+            found.extend(macro_fix(sources, text, start..at.end, parser, names));
         }
-        at = end + 1;
     }
     found
 }
@@ -110,15 +105,4 @@ fn macro_fix(
     };
     let named = inner(text.span, &(at.start..at.start + name_len));
     (!name.is_empty()).then_some((named, fix))
-}
-
-fn logical_line_end(text: &str, from: usize) -> usize {
-    let mut at = from;
-    loop {
-        match text[at..].find('\n') {
-            None => return text.len(),
-            Some(n) if text[..at + n].trim_end_matches('\r').ends_with('\\') => at += n + 1,
-            Some(n) => return at + n,
-        }
-    }
 }

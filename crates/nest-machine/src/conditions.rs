@@ -17,6 +17,9 @@ const EXPANSION_LIMIT: usize = 1000;
 /// rules counts for each of them.
 const TOTAL_LIMIT: usize = 1_000_000;
 
+/// The deepest nesting of a condition, with its macros expanded. C compilers have a limit, too.
+const DEEPEST: usize = 250;
+
 /// Resolves conditions, and records what they use.
 pub struct Conditions<'a> {
     states: BTreeMap<&'a str, u32>,
@@ -75,7 +78,19 @@ impl<'a> Conditions<'a> {
             left: EXPANSION_LIMIT,
         };
         match self.all(conditions, &mut expansion) {
-            Ok(conditions) => and(conditions),
+            Ok(resolved) => {
+                let deep = resolved.iter().position(|c| depth(c) > DEEPEST);
+                if let Some(deep) = deep {
+                    let name = first_name(conditions[deep].borrow());
+                    let what = format!(
+                        "this condition is too large: with its macros it is nested more than \
+                         {DEEPEST} levels deep"
+                    );
+                    out.push(Diagnostic::new(Code::E0008, name.span, what).help(HELP));
+                    return Cond::True;
+                }
+                and(resolved)
+            }
             Err(TooLarge::Macro(name)) => {
                 let what = format!(
                     "this condition is too large: its macros add more than {EXPANSION_LIMIT} names \
@@ -157,6 +172,24 @@ impl<'a> Conditions<'a> {
         let number = self.states.get(name.text.as_str()).copied();
         self.tested.extend(number);
         Ok(number)
+    }
+}
+
+/// How deep the operators of a condition are nested.
+fn depth(condition: &Cond) -> usize {
+    match condition {
+        Cond::Not(inner) => 1 + depth(inner),
+        Cond::And(all) | Cond::Or(all) => 1 + all.iter().map(depth).max().unwrap_or(0),
+        Cond::True | Cond::State(_) | Cond::Last(_) => 0,
+    }
+}
+
+/// The name that stands first in a condition.
+fn first_name(condition: &ast::Cond) -> &Name {
+    match condition {
+        ast::Cond::Or(all) | ast::Cond::And(all) => first_name(&all[0]),
+        ast::Cond::Not(inner) => first_name(inner),
+        ast::Cond::LastSeen(name) | ast::Cond::Name(name) => name,
     }
 }
 

@@ -492,7 +492,8 @@ fn startup_item(
                 .child_by_field_name("body")
                 .map_or(at.end, |b| b.start_byte());
             let mut prototype = code(at.start..body);
-            prototype.text = format!("{};", prototype.text.trim_end());
+            // A comment may stand before the body, up to the end of its line.
+            prototype.text = format!("{}\n;", prototype.text.trim_end());
             startup.file_scope.push(prototype);
             startup.functions.push(code(at));
         }

@@ -37,9 +37,13 @@ pub fn first(m: &Machine) -> Result<Dfa, Diagnostic> {
     used.sort_unstable();
     used.dedup();
     if used.is_empty() {
-        let what = "START's action ends every connection, or leaves no rule active";
-        return Err(Diagnostic::new(Code::E0701, start(m), what)
-            .help("a filter waits for a first message: let some rule be active after START"));
+        let what = match m.start {
+            Some(_) => "START's action ends every connection, or leaves no rule active",
+            None => "no rule is active when a client connects",
+        };
+        return Err(Diagnostic::new(Code::E0701, start(m), what).help(
+            "a filter waits for a first message: let some rule with a pattern be active then",
+        ));
     }
     let mut rules = Vec::new();
     for rule in used.iter().map(|n| &m.rules[*n]) {
@@ -108,8 +112,12 @@ fn speaks(m: &Machine) -> Span {
     found.map_or(action.span, |u| inner(action.span, &u.at))
 }
 
-/// START's action; if there is none, the first rule.
+/// START's action; if there is none, the first rule, of whatever kind.
 fn start(m: &Machine) -> Span {
-    let action = m.start.as_ref().map(|action| action.span);
-    action.unwrap_or_else(|| m.rules[0].span)
+    let special = m.end.iter().chain(&m.overload).map(|a| a.span);
+    let rules = m.rules.iter().map(|r| r.span);
+    let rules = rules.chain(m.timers.iter().map(|t| t.span));
+    let mut all = m.start.iter().map(|a| a.span).chain(rules).chain(special);
+    all.next()
+        .unwrap_or_else(|| Span::new(nest_diag::FileId(0), 0, 0))
 }

@@ -271,6 +271,9 @@ fn used_features(actions: &[&Action], c: &[&str]) -> Features {
     directives.chain(names).collect()
 }
 
+/// Names that something else in a project has: a file, a folder, a target of make.
+const TAKEN: [&str; 5] = ["Makefile", "clean", "conditioning", "nest", "runtime"];
+
 /// A C identifier from a file name.
 fn identifier(file: &str) -> String {
     let base = file.rsplit(['/', '\\']).next().unwrap_or(file);
@@ -285,6 +288,7 @@ fn identifier(file: &str) -> String {
     if name.is_empty()
         || name.starts_with(|c: char| c.is_ascii_digit())
         || name.starts_with("nest_")
+        || TAKEN.contains(&name.as_str())
     {
         name.insert_str(0, "server_");
     }

@@ -120,9 +120,8 @@ fn macros_of(pattern: &Pattern) -> impl Iterator<Item = &str> {
     while let Some(alt) = alts.pop() {
         for piece in alt.branches.iter().flatten() {
             match &piece.atom {
-                Atom::Group { alt, .. } => alts.push(alt),
                 Atom::Macro(name) => found.push(name.text.as_str()),
-                _ => {}
+                atom => alts.extend(atom.inner()),
             }
         }
     }

@@ -146,6 +146,15 @@ pub fn text(
         writer.wrong.push(too_large);
     }
     let text = writer.joined();
+    if writer.cost <= LARGEST && depth(&text) > DEEPEST {
+        let message = format!(
+            "this pattern is too large for libpcre2: its groups are nested more than {DEEPEST} levels \
+             deep, and each macro is two of them"
+        );
+        let too_deep = Diagnostic::new(Code::E0311, pattern.span, message);
+        let help = "nest fewer groups and macros";
+        writer.wrong.push(too_deep.help(help));
+    }
     if writer.wrong.is_empty() {
         Ok(Text {
             text,
@@ -160,6 +169,8 @@ pub fn text(
 /// The most that libpcre2 takes for a compiled pattern, with a margin: bytes, if it was built with
 /// links of two bytes, the default.
 const LARGEST: usize = 60_000;
+/// The deepest nesting of parentheses that libpcre2 takes, the default.
+const DEEPEST: usize = 250;
 /// What a group takes, at most, with its quantifier.
 const GROUP: usize = 24;
 /// What a class takes, at most, with its quantifier.
@@ -284,7 +295,13 @@ impl<'a> Writer<'a> {
                 let scope_of = &mut self.scopes[self.current];
                 scope_of.numbers.push(number);
                 if let Some(name) = name {
-                    scope_of.names.entry(name.clone()).or_insert(number);
+                    if scope_of.names.insert(name.clone(), number).is_some() {
+                        let message = format!("a second group is named `{name}`");
+                        let help =
+                            "give it another name; a reference is to one group, as in libpcre2";
+                        let wrong = Diagnostic::new(Code::E0309, span, message);
+                        self.wrong.push(wrong.help(help));
+                    }
                     self.names.entry(name).or_default().push(number);
                 }
                 self.group("(", alt, scope);
@@ -436,6 +453,20 @@ impl<'a> Writer<'a> {
             },
         }
     }
+}
+
+/// How deep the parentheses of a text are nested; [`spelt`] writes none.
+fn depth(text: &str) -> usize {
+    let (mut now, mut deepest) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => now += 1,
+            b')' => now = now.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(now);
+    }
+    deepest
 }
 
 /// A byte outside or inside of a class.

@@ -250,16 +250,18 @@ impl Parser<'_, '_> {
                 format!("`{text}` is a pattern macro and cannot stand in a condition"),
                 "a condition consists of states; write the pattern after the `:`",
             ),
-            None if matches!(text.as_str(), "END" | "TIMEOUT" | "OVERLOAD") => self.r.report(
-                Code::E0204,
-                start,
-                end,
-                format!("`{text}` is not a state"),
-                format!(
-                    "`{text}` cannot be tested; the states that need no declaration are \
+            None if matches!(text.as_str(), "END" | "TIMEOUT" | "OVERLOAD" | "NOW") => {
+                self.r.report(
+                    Code::E0204,
+                    start,
+                    end,
+                    format!("`{text}` is not a state"),
+                    format!(
+                        "`{text}` cannot be tested; the states that need no declaration are \
                     START and DEFAULT"
-                ),
-            ),
+                    ),
+                )
+            }
             None => {
                 let fits = |kind| kind == Kind::State || (macros && kind == Kind::Condition);
                 let help = names

@@ -347,11 +347,18 @@ pub(crate) fn fence_end(bytes: &[u8], from: usize) -> Result<usize, Unended> {
 fn declaration(bytes: &[u8], from: usize) -> Result<usize, usize> {
     let mut lexer = Lexer::new(bytes, from);
     let (mut depth, mut initialiser, mut body, mut last) = (0usize, false, false, 0u8);
+    let mut words = 0usize;
     while let Some((token, _)) = lexer.next() {
         let punct = if let Token::Punct(p) = token { p } else { 0 };
+        words += usize::from(depth == 0 && token == Token::Word);
         match punct {
             b'{' | b'(' | b'[' => {
-                body |= depth == 0 && punct == b'{' && last == b')' && !initialiser;
+                let begins = depth == 0 && punct == b'{' && last == b')' && !initialiser;
+                // `Q(\n) { … }` is a rule: a function has a type before its name.
+                if begins && words < 2 {
+                    return Err(lexer.at);
+                }
+                body |= begins;
                 depth += 1;
             }
             b'}' | b')' | b']' => {

@@ -333,7 +333,8 @@ impl Section<'_, '_, '_, '_> {
         if RESERVED.contains(&name.text.as_str()) {
             let message = format!("`{}` is reserved", name.text);
             let found = Diagnostic::new(Code::E0102, name.span, message).help(
-                "START, END, DEFAULT, TIMEOUT and NOW cannot be declared: choose another name",
+                "START, END, OVERLOAD, DEFAULT, TIMEOUT and NOW cannot be declared: choose another \
+                 name",
             );
             self.r.diags.push(found);
             return false;

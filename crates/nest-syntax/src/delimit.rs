@@ -38,8 +38,8 @@ pub(crate) fn macro_text(r: &mut Reader, from: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// The end of the pattern token at `at`, as far as it matters for comments.
-fn token_end(bytes: &[u8], at: usize) -> usize {
+/// The end of the pattern token at `at`, as far as it matters for comments and braces.
+pub(crate) fn token_end(bytes: &[u8], at: usize) -> usize {
     let find = |from: usize, what: &[u8]| {
         bytes
             .get(from..)

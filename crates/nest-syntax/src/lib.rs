@@ -74,12 +74,17 @@ fn remarks(units: &[decls::Unit], spec: &mut ast::Spec) {
         let met = unit.source.remarks.borrow();
         found.extend(met.iter().map(|(at, end)| ((unit.source.file, *at), *end)));
     }
-    let prologues = spec.decls.iter().filter_map(|d| match d {
-        ast::Decl::Prologue(c) => Some(c),
-        _ => None,
+    let declared = spec.decls.iter().flat_map(|decl| match decl {
+        ast::Decl::Prologue(c) => vec![c],
+        ast::Decl::Code(decl) => vec![&decl.code],
+        ast::Decl::Shared(decl) => {
+            let code = decl.code.iter();
+            std::iter::once(&decl.declarations).chain(code).collect()
+        }
+        _ => Vec::new(),
     });
     let actions = spec.rules.iter().map(|r| &r.action);
-    let c = prologues.chain(&spec.locals).chain(&spec.startup);
+    let c = declared.chain(&spec.locals).chain(&spec.startup);
     for c in c.chain(actions).filter(|c| c.text.contains(REMARK)) {
         let from = c.span.start as usize;
         let comments = csource::comments(c.text.as_bytes()).into_iter();

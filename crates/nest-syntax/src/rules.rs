@@ -13,11 +13,14 @@ use crate::ast::{CText, Cond, Name, Rule, RuleKind};
 use crate::csource::{self, Declarations, Unended};
 use crate::names::{Kind, Names, RESERVED};
 use crate::pattern::{self, Ending};
-use crate::reader::{Reader, Source, is_ident_start, shown};
-use crate::{cond, lookahead};
+use crate::reader::{Reader, Source, is_blank, is_ident_start, shown};
+use crate::{cond, delimit, lookahead};
 
 /// The deepest nesting of multistates.
 const DEEPEST: usize = 64;
+
+/// The number of bytes of a string or class that are examined to tell rules from an action.
+const LONGEST_TOKEN: usize = 400;
 
 /// The content of the rules section of one file.
 pub(crate) struct Section {
@@ -331,20 +334,38 @@ impl Parser<'_> {
 
     /// Whether the block here contains C code and not rules: each rule has its own braces.
     fn is_action(&self) -> bool {
-        let first = self.r.after_blanks(self.r.at + 1);
-        let rest = &self.r.bytes[first..self.r.end];
-        if rest.first().is_none_or(|b| *b == b'}') {
-            return false;
-        }
-        let end = self
-            .r
-            .ident_end(if rest[0] == b'$' { first + 1 } else { first });
+        let mut probe = Reader::new(self.r.source, self.r.at + 1, self.r.end);
+        probe.gap(true);
+        let first = probe.at;
+        let dollar = usize::from(probe.peek() == Some(b'$'));
+        let end = probe.ident_end(first + dollar);
         let word = self.r.text(first, end);
-        if rest[0] == b'$' || csource::is_statement_word(word) {
+        // A rule or a macro may have the name of a statement.
+        let named = lookahead::rule_name(&probe).is_some() || self.names.kind(word).is_some();
+        if dollar > 0 || (csource::is_statement_word(word) && !named) {
             return word != "$LASTSEEN";
         }
-        let brace = rest.iter().position(|b| matches!(b, b'{' | b'}'));
-        brace.is_some_and(|n| rest[n] == b'}' && rest[..n].contains(&b';'))
+        let mut statement = false;
+        while let Some(byte) = probe.peek() {
+            match byte {
+                b'{' => return false,
+                b'}' => return statement,
+                byte if is_blank(byte) => {
+                    probe.gap(false);
+                }
+                b'"' | b'[' | b'\\' => {
+                    // A very long line must not be read again for each of its blocks.
+                    let rest = &probe.bytes[probe.at..self.r.end.min(probe.at + LONGEST_TOKEN)];
+                    let line = rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+                    probe.at += delimit::token_end(&rest[..line], 0);
+                }
+                byte => {
+                    statement |= byte == b';';
+                    probe.at += 1;
+                }
+            }
+        }
+        false
     }
 
     /// A pattern and its action, with an optional name.
@@ -423,7 +444,7 @@ impl Parser<'_> {
                 start,
                 end,
                 format!("a rule cannot be named `{}`", name.text),
-                "START, END, DEFAULT, TIMEOUT, NOW and the names of states are taken",
+                "START, END, OVERLOAD, DEFAULT, TIMEOUT, NOW and the names of states are taken",
             );
         }
         Some(name)

@@ -216,6 +216,26 @@ fn timeouts() {
 }
 
 #[test]
+fn a_rule_may_look_like_a_function() {
+    let text = "%%\nint n;\nQ(\\r?\\n) { return; }\n\"b\" { 2; }\n";
+    assert_eq!(
+        tree(text),
+        "local \"int n;\"\n\"Q\"(:\"\\r\"{0,1}\"\\n\") { return; }\n\"b\" { 2; }\n"
+    );
+}
+
+#[test]
+fn multistates_are_told_from_actions() {
+    let text = "%state A\ndo \"d\"\n%%\nA: {\n return = [^;}]* \";\" { 1; }\n \"};\" { 2; }\n}\n\
+                A { // a(); }\n \"x\" { 3; } }\nA { \"a;}\" { 4; } }\nA: { do \"!\" { 5; } }\n";
+    assert_eq!(
+        tree(text),
+        "state A\npattern do = \"d\"\nA: return = [^;}]{0,} \";\" { 1; }\nA: \"};\" { 2; }\n\
+         A: \"x\" { 3; }\nA: \"a;}\" { 4; }\nA: {do} \"!\" { 5; }\n"
+    );
+}
+
+#[test]
 fn per_connection_declarations() {
     let text = "%state S\n%%\nint n = 1, *p = &n;\nchar a[] = \"x;{\", b = ';';\n%{ struct s { int i; }; %}\n\
                 size_t k;\nvoid (*f)(int, char *);\nstruct t { int j; } t1 = { .j = 2 };\nunsigned\n  long u;\n\

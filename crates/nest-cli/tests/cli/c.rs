@@ -69,12 +69,38 @@ fn arguments_end_before_comments() {
 }
 
 #[test]
+fn a_variable_may_have_any_name() {
+    says(
+        "%%\nint f = 2, *g = &f;\n\"A\\n\" { $reply(\"%d\\n\", f + *g); }\n",
+        "4\\n",
+    );
+}
+
+#[test]
 fn locals_of_macros_shadow() {
     says(
         "%{\n#define ADD(a) { int n = (a); sum += n; }\n#define NAME(x) #x \"sum\"\n\
          #define INNER(n) (sum + (n))\n%}\n%%\nint sum = 1, n = 5;\n\
          \"A\\n\" {\n#define HERE(sum) (sum + n)\n ADD(3) $reply(\"%d %d %s %d %d\\n\", sum, n, NAME(m), INNER(1), HERE(2)); }\n",
         "4 5 msum 5 7\\n",
+    );
+}
+
+#[test]
+fn comments_are_no_part_of_a_macro_with_variables() {
+    says(
+        "%{\n#define NEXT ++n /* the number\n of this one */\n/* before:\n#define NEXT n++\n*/\n%}\n%%\nint n;\n\
+         \"A\\n\" { $reply(\"%d\\n\", NEXT); }\n",
+        "1\\n",
+    );
+}
+
+#[test]
+fn a_directive_goes_on_in_the_next_line_of_a_macro() {
+    says(
+        "%state S T\n%%\n\"A\\n\" {\n#define BOTH do { $seen(S, \\\n T); } while (0)\nBOTH;\n\
+         $reply(\"%d\\n\", $isset(S) && $isset(T)); }\n",
+        "1\\n",
     );
 }
 
@@ -97,6 +123,26 @@ fn a_dollar_in_a_literal_may_be_escaped() {
     says(
         "%%\n\"A\\n\" { $reply(\"\\$1 \\\\$2 %c\\n\", '\\$'); }\n",
         "$1 \\\\$2 $\\n",
+    );
+}
+
+#[test]
+fn a_pattern_for_libpcre2_may_be_long() {
+    says(
+        &format!(
+            "%option backtracking yes\n%%\n(\"{}\"|\"A\") (?=\"\\n\") \"\\n\" {{ $reply(\"yes\\n\"); }}\n",
+            "ab".repeat(2100)
+        ),
+        "yes\\n",
+    );
+}
+
+#[test]
+fn a_comment_may_stand_before_the_body_of_a_start_up_function() {
+    says(
+        "%%\n\"A\\n\" { $reply(\"%d\\n\", twice(4)); }\n%%\n\
+         static int twice(int n) // doubles it\n{ return 2 * n; }\n",
+        "8\\n",
     );
 }
 

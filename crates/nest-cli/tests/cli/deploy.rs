@@ -150,6 +150,22 @@ fn an_image_has_the_specification_s_values() {
 }
 
 #[test]
+fn a_port_of_several_addresses_is_published_once() {
+    let place = Place::new();
+    let listen = "127.0.0.1:81 127.0.0.1:82 [::1]:81 [::1]:82";
+    place.write("a.nest", format!("%option listen {listen}\n{}", rules()));
+    place
+        .nest(&["gen", "a.nest", "-o", "out", "--with", "docker"])
+        .with_status(0);
+    let dockerfile = place.read("out/Dockerfile");
+    assert_eq!(lines(&dockerfile, "EXPOSE"), ["EXPOSE 81 82"]);
+    assert!(
+        dockerfile.contains(" -p 81:81 -p 82:82 a --set 'listen=*:81 *:82'\n"),
+        "{dockerfile}"
+    );
+}
+
+#[test]
 fn the_word_proxy_goes_along() {
     let place = Place::new();
     let spec = |listen: &str| format!("%option listen {listen}\n{}", rules());

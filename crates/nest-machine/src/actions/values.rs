@@ -14,7 +14,17 @@ impl Scan<'_, '_> {
     pub(super) fn duration(&mut self, directive: &Directive, at: &Range<usize>) -> bool {
         let inside = |t: &&Token| at.start <= t.at.start && t.at.end <= at.end;
         let tokens: Vec<Token> = self.tokens.iter().filter(inside).cloned().collect();
-        let none = self.word(at) == "none" && directive.form == (Form::Duration { none: true });
+        let word = self.word(at);
+        let none = word == "none" && directive.form == (Form::Duration { none: true });
+        if word == "none" && !none {
+            let what = format!("{} takes no `none`", directive.word());
+            let help = match directive.form {
+                Form::Timed { .. } => "leave it out, or write a time from 1ms to 24h, as in 30s",
+                _ => "write a time from 1ms to 24h, as in 30s",
+            };
+            self.report(Diag::E0408, at, what, help);
+            return false;
+        }
         let number = |t: &Token| t.kind == Kind::Number;
         // `(5)` and `-5` are no clearer than `5`.
         let bare = tokens.iter().filter(|t| number(t)).count() == 1

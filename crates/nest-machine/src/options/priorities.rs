@@ -2,7 +2,7 @@
 //! option does.
 
 use super::row::OptionInfo;
-use super::words::slashed;
+use super::words::{is_mark, slashed};
 use crate::model::Settings;
 use nest_diag::{Code, Diagnostic};
 use nest_syntax::ast::OptionDecl;
@@ -63,7 +63,9 @@ pub(super) fn look(
     };
     let word = &decl.values[0];
     let of = slashed(&word.text).unwrap_or_default();
-    let addresses = given("listen").map_or(1, |(_, listen)| listen.values.len());
+    let addresses = given("listen").map_or(1, |(_, listen)| {
+        listen.values.iter().filter(|w| !is_mark(&w.text)).count()
+    });
     if let Some(class) = of.iter().find(|class| **class > classes) {
         let what = format!("there is no class {class}");
         let help = format!("write a class from 1 to {classes} for each address");

@@ -3,6 +3,7 @@
 use super::row::{LOGS, LONGEST, OptionInfo, Value};
 use nest_diag::{Code, Diagnostic, Span};
 use nest_syntax::ast::{Name, OptionDecl};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Whether number and range of the words fit; says what does not.
 pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnostic>) -> bool {
@@ -54,11 +55,7 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
     match info.value {
         Value::Model(kind) => {
             let (word, most) = (&decl.values[0], kind.most_clients());
-            if !word
-                .text
-                .parse::<u32>()
-                .is_ok_and(|n| (1..=most).contains(&n))
-            {
+            if !number(&word.text).is_some_and(|n| (1..=most).contains(&n)) {
                 return bad(
                     word.span,
                     format!("`{}` is not a number of clients", word.text),
@@ -92,8 +89,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         }
         Value::Number { least, most } => {
             let word = &decl.values[0];
-            match word.text.parse::<u32>() {
-                Ok(n) if (least..=most).contains(&n) => true,
+            match number(&word.text) {
+                Some(n) if (least..=most).contains(&n) => true,
                 _ => bad(
                     word.span,
                     format!("`{}` is not a value of {}", word.text, info.name),
@@ -103,9 +100,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
         }
         Value::Count { most } => {
             let word = &decl.values[0];
-            let number = word.text.parse::<u32>();
             word.text == "auto"
-                || number.is_ok_and(|n| (1..=most).contains(&n))
+                || number(&word.text).is_some_and(|n| (1..=most).contains(&n))
                 || bad(
                     word.span,
                     format!("`{}` is not a value of {}", word.text, info.name),
@@ -166,8 +162,8 @@ pub(super) fn check(info: &OptionInfo, decl: &OptionDecl, out: &mut Vec<Diagnost
                 || bad(
                     w.span,
                     format!("`{}` is not an address", w.text),
-                    "as in 127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd; the words \
-                     proxy and tls may follow each, once"
+                    "as in 127.0.0.1:8080, [::1]:8080, [fe80::1%eth0]:8080, *:8080, unix:/path, systemd; \
+                     the words proxy and tls may follow each, once"
                         .to_string(),
                 )
         }),
@@ -336,7 +332,7 @@ fn words(values: &[Name]) -> String {
 /// `5..20` as two numbers.
 pub(super) fn spare(text: &str) -> Option<(u32, u32)> {
     let (least, most) = text.split_once("..")?;
-    Some((least.parse().ok()?, most.parse().ok()?))
+    Some((number(least)?, number(most)?))
 }
 
 /// `30s` as milliseconds, from 1 to [`LONGEST`]; `none` as 0.
@@ -365,12 +361,8 @@ pub fn milliseconds(text: &str) -> Option<u64> {
 
 /// `8/2/1`: numbers from 1 to 1000.
 pub(super) fn slashed(text: &str) -> Option<Vec<u32>> {
-    let number = |word: &str| {
-        let digits = word.bytes().all(|b| b.is_ascii_digit());
-        let n = word.parse().ok().filter(|_| digits);
-        n.filter(|n| (1..=1000).contains(n))
-    };
-    text.split('/').map(number).collect()
+    let share = |word| number(word).filter(|n| (1..=1000).contains(n));
+    text.split('/').map(share).collect()
 }
 
 /// The queues that overload may watch, and the largest length that makes sense.
@@ -444,6 +436,7 @@ fn file_cache(text: &str) -> bool {
     }
 }
 
+/// A number as a server reads it: digits, and no sign.
 fn number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
@@ -461,13 +454,13 @@ fn protocol(text: &str) -> bool {
 
 /// Whether the text is a value of perAddress: `none`, `20`, `20 /24`, `20 /24 /64`.
 fn per_address(text: &str) -> bool {
-    let number = |text: &str, most: u32| text.parse().is_ok_and(|n| (1..=most).contains(&n));
-    let length = |text: &str, most| text.strip_prefix('/').is_some_and(|n| number(n, most));
+    let fits = |text: &str, most: u32| number(text).is_some_and(|n| (1..=most).contains(&n));
+    let length = |text: &str, most| text.strip_prefix('/').is_some_and(|n| fits(n, most));
     match text.split(' ').collect::<Vec<_>>()[..] {
         ["none"] => true,
-        [clients] => number(clients, 10_000),
-        [clients, four] => number(clients, 10_000) && length(four, 32),
-        [clients, four, six] => number(clients, 10_000) && length(four, 32) && length(six, 128),
+        [clients] => fits(clients, 10_000),
+        [clients, four] => fits(clients, 10_000) && length(four, 32),
+        [clients, four, six] => fits(clients, 10_000) && length(four, 32) && length(six, 128),
         _ => false,
     }
 }
@@ -500,18 +493,28 @@ pub fn is_address(text: &str) -> bool {
         return true;
     }
     if let Some(path) = text.strip_prefix("unix:") {
-        return !path.is_empty() && path.len() < 108;
+        return (1..=LONGEST_PATH).contains(&path.len());
     }
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;
     };
-    let host_fits = host == "*"
-        || host.parse::<std::net::Ipv4Addr>().is_ok()
-        || host
-            .strip_prefix('[')
-            .and_then(|h| h.strip_suffix(']'))
-            .is_some_and(|h| h.parse::<std::net::Ipv6Addr>().is_ok());
-    host_fits && port.parse::<u16>().is_ok()
+    let inside = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
+    let host_fits = host == "*" || host.parse::<Ipv4Addr>().is_ok() || inside.is_some_and(is_six);
+    host_fits && port.len() <= 5 && number(port).is_some_and(|n| n <= u32::from(u16::MAX))
+}
+
+/// The longest path of a Unix socket that a server takes.
+const LONGEST_PATH: usize = 106;
+
+/// Whether the text is an IPv6 address. That of a link, and no other, has its interface behind it.
+fn is_six(text: &str) -> bool {
+    let (address, interface) = match text.split_once('%') {
+        Some((_, "")) => return false,
+        Some((address, _)) => (address, true),
+        None => (text, false),
+    };
+    let address = address.parse::<Ipv6Addr>();
+    address.is_ok_and(|address| address.is_unicast_link_local() == interface)
 }
 
 /// `8K` as bytes.

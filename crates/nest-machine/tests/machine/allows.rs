@@ -99,6 +99,21 @@ fn comments_of_c() {
 }
 
 #[test]
+fn comments_of_the_server_s_code() {
+    let code = |c: &str| {
+        format!(
+            "%shared 4K {{\n{c}\n int n; }} {{\n{c}\n }}\n%timer 1s {{\n{c}\n }}\n\
+             %signal USR2 {{\n{c}\n }}\n%worker {{\n{c}\n }}\n%%\n\"a\" {{ }}\n"
+        )
+    };
+    let unused = ["W0104 2", "W0104 4", "W0104 7", "W0104 10", "W0104 13"];
+    says(&code("// nest: allow W0102 \"c\""), &unused, 0);
+    let sent =
+        "%timer 1s {\n    $broadcast(\"hall\", \"tick\"); // nest: allow W0502 \"later\"\n}\n";
+    says(&format!("{sent}%%\n\"a\" {{ }}\n"), &[], 1);
+}
+
+#[test]
 fn what_silences_nothing() {
     let rules = "%%\n\"a\" { }\n";
     says(

@@ -317,7 +317,7 @@ fn a_header_of_a_proxy_comes_before_the_handshake() {
 
 #[test]
 fn proxy_follows_an_address_once() {
-    let addresses = "127.0.0.1:8080, [::1]:8080, *:8080, unix:/path, systemd";
+    let addresses = "127.0.0.1:8080, [::1]:8080, [fe80::1%eth0]:8080, *:8080, unix:/path, systemd";
     for (value, wrong) in [
         ("proxy", true),
         ("*:80 proxy proxy", true),

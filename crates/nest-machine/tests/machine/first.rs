@@ -129,6 +129,8 @@ fn servers_that_do_not_wait_are_refused() {
         ("%%\nSTART { $readLine(80); }\n\"a\" { }\n", Code::E0701),
         ("%%\nSTART { $close(); }\n\"a\" { }\n", Code::E0701),
         ("%state A\n%%\nA: \"a\" { }\n", Code::E0701),
+        ("%%\nEND { }\n", Code::E0701),
+        ("%%\nTIMEOUT(5s) { $close(); }\n", Code::E0701),
         (
             &format!("{helper}%%\nSTART {{ near($self); }}\n\"a\" {{ }}\n"),
             Code::E0701,

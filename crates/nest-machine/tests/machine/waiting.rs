@@ -107,6 +107,9 @@ fn a_time_has_a_unit_or_is_an_expression() {
         "$sleep((5));",
         "$timeout(-1);",
         "$sleep(5 s);",
+        "$sleep(none);",
+        "$timeoutOf(1, none);",
+        "$waitFor(1, NEST_READABLE, none);",
     ] {
         assert_eq!(action(text), [Code::E0408], "{text}");
     }
@@ -354,6 +357,20 @@ fn options_of_time_and_place() {
         ("listenPriority 1", Code::E0220),
         ("priorities 2\n%option listenPriority 3", Code::E0222),
         ("priorities 2\n%option listenPriority 1/2", Code::E0222),
+        (
+            "priorities 2\n%option listenPriority 1/2\n%option listen *:80 proxy",
+            Code::E0222,
+        ),
+        // What the server itself would refuse when it starts.
+        ("helpers +2", Code::E0602),
+        ("dispatchers +2", Code::E0602),
+        ("perAddress 20 /+24", Code::E0602),
+        ("preforkServer 9 spare +1..2", Code::E0602),
+        ("listen *:+80", Code::E0602),
+        ("listen *:000080", Code::E0602),
+        ("listen [fe80::1]:80", Code::E0602),
+        ("listen [fe80::1%]:80", Code::E0602),
+        ("listen [::1%eth0]:80", Code::E0602),
         ("mode debug\n%option traceSize 1K", Code::E0602),
     ] {
         let (codes, _) = compiled(&format!("%option {option}\n%%\n\"a\" {{ }}\n"));
@@ -369,7 +386,12 @@ fn options_of_time_and_place() {
     assert_eq!(m.settings.classes, 3);
     let quota = m.settings.run.iter().find(|o| o.info.name == "quota");
     assert_eq!(quota.map(|o| o.initial.as_str()), Some("4/2/1"));
-    good("%option listen systemd 127.0.0.1:80\n%%\n\"a\" { }\n");
+    good("%option listen systemd 127.0.0.1:80 [fe80::1%eth0]:80\n%%\n\"a\" { }\n");
+    for (length, fits) in [(106, true), (107, false)] {
+        let path = "p".repeat(length);
+        let (codes, _) = compiled(&format!("%option listen unix:{path}\n%%\n\"a\" {{ }}\n"));
+        assert_eq!(codes.is_empty(), fits, "{length}");
+    }
     good("%option eventServer 9\n%option completion sync\n%option perAddress 9\n%%\n\"a\" { }\n");
     good(
         "%option preforkServer 9\n%option clientsPerWorker 5\n%option perAddress none\n%%\n\"a\" { }\n",

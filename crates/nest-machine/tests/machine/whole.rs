@@ -44,11 +44,49 @@ fn a_refused_pattern_is_not_looked_at_again() {
     // A macro is refused once, however many rules and macros lead to it.
     let text = "BAD [z-a]\nUSER {BAD}+\n%%\nBAD { }\nUSER \"x\" { }\n(\"y\"|({USER})) { }\n";
     check(text, &[Code::E0305]);
+    // Nor where groups have numbers.
+    check(&format!("%option backtracking yes\n{text}"), &[Code::E0305]);
     // What has nothing to do with it is still said.
     check(
         "BAD [z-a]\n%%\nBAD { }\n\"\" { }\nNO { }\n",
         &[Code::E0305, Code::E0310, Code::E0301],
     );
+}
+
+#[test]
+fn a_name_in_a_project_is_that_of_one_file() {
+    for (file, name) in [
+        ("web.nest", "web"),
+        ("a/nest.nest", "server_nest"),
+        ("nests.nest", "nests"),
+        ("runtime.nest", "server_runtime"),
+        ("Makefile", "server_Makefile"),
+        ("clean.nest", "server_clean"),
+    ] {
+        let compiled = compile(file, "%%\n\"a\" { }\n", &mut Alone, &Overrides::default());
+        let machine = compiled.machine.expect("the specification is correct");
+        assert_eq!(machine.name, name);
+    }
+}
+
+#[test]
+fn a_name_is_that_of_one_group() {
+    let rule = |pattern: &str| format!("%option backtracking yes\n%%\n{pattern} \"\\n\" {{ }}\n");
+    check(&rule("(?<w> \"a\") (?<v> \"b\") \\k<w>"), &[]);
+    check(&rule("((?<w> \"a\")|(?<w> \"b\")) \\k<w>"), &[Code::E0309]);
+}
+
+#[test]
+fn groups_for_libpcre2_are_nested_within_its_limit() {
+    let nested = |levels: usize| {
+        let macros = (0..levels).map(|i| format!("M{} {{M{i}}}\n", i + 1));
+        let macros: String = macros.collect();
+        format!(
+            "%option backtracking yes\nM0 \"x\"\n{macros}%%\nM{levels} (?= \"y\") {{ }}\n\"y\" {{ }}\n"
+        )
+    };
+    check(&nested(100), &[]);
+    check(&nested(130), &[Code::E0311]);
 }
 
 /// Definitions that each use the one before twice, then a rule under the last.
@@ -66,6 +104,17 @@ fn conditions_expand_within_a_limit() {
     check(&doubling(7), &[]);
     check(&doubling(22), &[Code::E0008]);
     check(&doubling(5000), &[Code::E0008]);
+}
+
+#[test]
+fn conditions_are_nested_within_a_limit() {
+    let nested = |levels: usize| {
+        let chain = (0..levels).map(|i| format!("C{} !(A && C{i})\n", i + 1));
+        let chain: String = chain.collect();
+        format!("%state A\nC0 A\n{chain}%%\nC{levels}: \"a\\n\" {{ $seen(A); }}\n")
+    };
+    check(&nested(120), &[]);
+    check(&nested(130), &[Code::E0008]);
 }
 
 #[test]
