@@ -189,3 +189,17 @@ fn what_is_no_test_is_said() {
         .with_status(2)
         .err_has("needs a file");
 }
+
+#[test]
+fn servers_are_found_without_a_home() {
+    let place = greet();
+    place.write("tmp/.keep", "");
+    let mut command = place.command(&quick(&["greet.nest"]));
+    command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    let ended = command.env("TMPDIR", "tmp").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}
