@@ -184,6 +184,9 @@ impl Runner {
     }
 
     fn start(&self, requested: &Request, sender: &Sender<Event>) -> Result<Child, Failure> {
+        let request = serde_json::to_string(requested).map_err(|_| {
+            Failure::new("cannot run the tests: the path of the cache or of TMPDIR is not UTF-8")
+        })? + "\n";
         let caught = signals::stream()?;
         let signal = sender.clone();
         std::thread::spawn(move || {
@@ -203,7 +206,6 @@ impl Runner {
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;
-        let request = serde_json::to_string(requested).unwrap_or_default() + "\n";
         if let Some(stdin) = &mut child.stdin {
             stdin
                 .write_all(request.as_bytes())

@@ -191,6 +191,19 @@ fn what_is_no_test_is_said() {
 }
 
 #[test]
+fn paths_that_the_tests_cannot_have_are_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = greet();
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff.md");
+    std::fs::rename(place.path("known.md"), place.path(".").join(odd)).unwrap();
+    place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .err_has("cannot run the tests: the path \"")
+        .err_has("odd\\xFF.md\" is not UTF-8");
+}
+
+#[test]
 fn servers_are_found_without_a_home() {
     let place = greet();
     place.write("tmp/.keep", "");
