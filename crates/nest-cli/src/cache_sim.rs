@@ -16,6 +16,7 @@ use nest_machine::options::{CUSTOM, POLICIES, cache_size};
 use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
 use crate::compile;
+use crate::generate::write_file;
 use crate::overwrite;
 use crate::term::{self, Failure};
 use plot::Curve;
@@ -65,7 +66,7 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
         ];
         let text = plot::svg(&charts, &sizes)
             .map_err(|reason| Failure::new(format!("cannot draw: {reason}")))?;
-        std::fs::write(path, text)
+        write_file(path, text.as_bytes())
             .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
     }
     Ok(ExitCode::SUCCESS)
