@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shown::shown;
 use crate::signals::{self, ENDING};
-use crate::term::{Failure, Progress};
+use crate::term::{self, Failure, Progress};
 
 /// How long the runner may take to end its servers when it is told to; then all are killed.
 const END_LIMIT: Duration = Duration::from_secs(1);
@@ -160,12 +160,12 @@ impl Runner {
         let status = child.wait();
         match result? {
             Followed::Signal(number) => {
-                let limit = Instant::now() + LAST;
-                while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit
-                {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
+                self.remove();
                 signals::end_by(number);
+                Err(Failure::Reported)
+            }
+            Followed::Unheard => {
+                self.remove();
                 Err(Failure::Reported)
             }
             Followed::Ended(kept) => {
@@ -180,6 +180,14 @@ impl Runner {
                 }
                 Ok(kept.flatten())
             }
+        }
+    }
+
+    /// Removes the folder, into which a killed process may write for a moment.
+    fn remove(&self) {
+        let limit = Instant::now() + LAST;
+        while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -230,6 +238,8 @@ enum Followed {
     Ended(Option<Option<PathBuf>>),
     /// A signal asks this program to end.
     Signal(i32),
+    /// Nobody reads the results any more.
+    Unheard,
 }
 
 fn follow(
@@ -249,6 +259,9 @@ fn follow(
                 Ok(Reported::Page(page)) => {
                     left.retain(|other| **other != page.page);
                     heard(page);
+                    if term::unwritten().is_some() {
+                        return Ok(Followed::Unheard);
+                    }
                 }
                 Ok(Reported::Wrong { wrong }) => return Err(Failure::new(wrong)),
                 Ok(Reported::Kept { kept }) => last = Some(kept),

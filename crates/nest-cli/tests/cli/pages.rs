@@ -204,6 +204,21 @@ fn paths_that_the_tests_cannot_have_are_told() {
 }
 
 #[test]
+fn results_that_nobody_reads_leave_nothing() {
+    let place = greet();
+    place.write("tmp/.keep", "");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(&quick(&["greet.nest"]));
+    command.env("TMPDIR", place.path("tmp")).stdout(writer);
+    let ended = command.output().unwrap();
+    assert_eq!(ended.status.code(), Some(141));
+    let left = std::fs::read_dir(place.path("tmp")).unwrap();
+    let names: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, [".keep"]);
+}
+
+#[test]
 fn servers_are_found_without_a_home() {
     let place = greet();
     place.write("tmp/.keep", "");

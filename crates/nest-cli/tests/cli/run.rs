@@ -124,6 +124,41 @@ fn a_signal_during_the_build_leaves_nothing() {
 }
 
 #[test]
+fn a_server_ends_when_nobody_reads_its_trace() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    let mut command = place.command(&["run", "--trace", "a.nest", "--", "--port", "0"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let log = std::fs::File::create(place.path("log")).unwrap();
+    let mut child = command.stdout(writer).stderr(log).spawn().unwrap();
+    drop(command);
+    let mut lines = std::io::BufReader::new(reader);
+    let mut line = String::new();
+    while !line.contains("listening on ") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut lines, &mut line).unwrap(),
+            0,
+            "{}",
+            place.read("log")
+        );
+    }
+    let address = line
+        .split("listening on ")
+        .nth(1)
+        .unwrap()
+        .split(", ")
+        .next()
+        .unwrap();
+    let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+    drop(lines);
+    drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap()); // the trace has a line
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+    // The server has ended before nest.
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
 fn a_watched_server_follows_its_files() {
     let place = Place::new();
     place.write("a.nest", format!("%include \"b.nest\"\n{GOOD}"));
