@@ -16,6 +16,7 @@ mod cc;
 mod cc_messages;
 mod certificate;
 mod check;
+mod children;
 mod compile;
 mod condition;
 mod create;
