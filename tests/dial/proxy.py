@@ -148,13 +148,16 @@ def serves(server, one, two):
         expect(get(client, '/h', 'HEAD', bare=True) == (200, b''), 'HEAD')
         expect(get(client, '/none') == (204, b''), '204')
         expect(len(backend.connections) == before, 'the connection to the server was not kept')
-        expect(backend.seen[-1][1]['X-Forwarded-For'] == '127.0.0.1', 'X-Forwarded-For')
+        fields = backend.seen[-1][1]
+        expect((fields['X-Forwarded-For'], fields['Via'], fields['Host']) == ('127.0.0.1', '1.1 proxy', 'x'), f'fields: {fields}')
         big = os.urandom(300000)
         status, text = get(client, '/p', 'POST', f'Content-Length: {len(big)}\r\n', big)
         expect(status == 200 and text.endswith(b' /p ' + big), 'POST')
         chunked = b''.join(b'%x\r\n%s\r\n' % (len(c), c) for c in (b'one', b'two' * 5000)) + b'0\r\n\r\n'
         status, text = get(client, '/p', 'PUT', 'Transfer-Encoding: chunked\r\n', chunked)
         expect(status == 200 and text.endswith(b' /p one' + b'two' * 5000), 'chunked PUT')
+        status, text = get(client, '/p', 'PUT', 'Transfer-Encoding: chunked\r\nConnection: transfer-encoding\r\n', chunked)
+        expect(status == 200 and text.endswith(b' /p one' + b'two' * 5000), 'Connection names Transfer-Encoding')
         client.send(b'GET /x HTTP/1.1\r\nHost: x\r\n\r\nGET /y HTTP/1.1\r\nHost: x\r\n\r\n')
         expect(answer(client)[1].endswith(b' /x ') and answer(client)[1].endswith(b' /y '), 'pipelined')
         client.send(b'PUT /p HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n')
@@ -172,6 +175,12 @@ def serves(server, one, two):
         status, fields = head(client)
         expect(status == 200 and 'transfer-encoding' not in fields, 'HTTP/1.0')
         expect(client.rest().endswith(b' /chunked '), 'chunks for HTTP/1.0')
+    with Client(server) as client:
+        client.send(b'PUT /old HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\nok')
+        status, text = answer(client)
+        expect(status == 200 and text.endswith(b' /old ok'), f'Expect in HTTP/1.0: {status}')
+        seen = [fields for each in (one, two) for _, fields, body in each.seen if body == b'ok' and fields['Via'] == '1.0 proxy']
+        expect([fields['Host'] for fields in seen] == ['proxy'], f'the host of a request of HTTP/1.0: {seen}')
 
 
 def refuses(server, *_):

@@ -3,6 +3,7 @@
 Must not know: how the server encrypts.
 """
 
+import base64
 import os
 import re
 import shutil
@@ -42,6 +43,11 @@ def stored(folder):
         with open(os.path.join(place, name), encoding='utf-8') as file:
             texts.append(file.read())
     return texts
+
+
+def plain_answer(name, password, acts_for=''):
+    """What a client says with AUTH PLAIN (RFC 4616)."""
+    return base64.b64encode(f'{acts_for}\0{name}\0{password}'.encode()).decode()
 
 
 def encrypted(exe, folder):
@@ -84,8 +90,20 @@ def login(exe, folder):
             client._host = NAME
             client.starttls(context=context(folder))
             client.ehlo()
-            for answer in ('=', '====', 'AA', 'AAAA', '!', '*', 'AGFsaWNl', 'A' * 600):
-                same(f'AUTH PLAIN {answer}', client.docmd('AUTH', f'PLAIN {answer}')[0] // 100, 5)
+            for answer, code in (('=', 535), ('====', 501), ('AA', 501), ('AAAA', 535), ('!', 501), ('*', 501), ('AGFsaWNl', 535),
+                                 (plain_answer(USER, PASSWORD, 'bob'), 535), ('A' * 600, 500)):
+                same(f'AUTH PLAIN {answer}', client.docmd('AUTH', f'PLAIN {answer}')[0], code)
+        with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+            client._host = NAME
+            client.starttls(context=context(folder))
+            client.ehlo()
+            same('AUTH LOGIN', client.docmd('AUTH', 'LOGIN')[0], 504)
+            for answer, code in (('*', 501), ('', 535), (plain_answer(USER, PASSWORD, USER), 235)):
+                same('AUTH PLAIN', client.docmd('AUTH', 'PLAIN')[0], 334)
+                same(f'the answer {answer}', client.docmd(answer)[0], code)
+            for more, code in ((' AUTH=<> SIZE=99999999999', 552), (' AUTH=a=b', 555), (' AUTH=<> BODY=7BIT AUTH=<>', 501),
+                               (' SIZE=10 AUTH=e+3Dmc2@example.com BODY=8BITMIME', 250)):
+                same(f'MAIL{more}', client.docmd('MAIL', f'FROM:<{SENDER}>{more}')[0], code)
         with smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
             client._host = NAME
             client.starttls(context=context(folder))
@@ -100,6 +118,13 @@ def login(exe, folder):
              '--mail-from', SENDER, '--mail-rcpt', RECIPIENT, '--user', f'{USER}:{PASSWORD}',
              '--login-options', 'AUTH=PLAIN', '--upload-file', f'{folder}/letter'])
         same('messages', len(stored(folder)), 2)
+    name, password = 'n' * 255, 'p' * 255       # RFC 4616, 2
+    with serve(exe, folder, '--user', f'{name}:{password}') as server, smtplib.SMTP('127.0.0.1', server.port, timeout=REPLY) as client:
+        client._host = NAME
+        client.starttls(context=context(folder))
+        client.ehlo()
+        same('AUTH PLAIN', client.docmd('AUTH', 'PLAIN')[0], 334)
+        same('the longest answer', client.docmd(plain_answer(name, password, name))[0], 235)
 
 
 def others(exe, folder):

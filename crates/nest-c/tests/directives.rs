@@ -255,3 +255,24 @@ fn a_block_may_hold_what_its_message_lists() {
         }
     }
 }
+
+/// The how-to about waiting names every directive that may wait.
+#[test]
+fn the_page_about_waiting_has_all_that_wait() {
+    let page = include_str!("../../../docs/howto/waiting.md");
+    let (table, rest) = page
+        .split_once("\nAll other directives return at once")
+        .unwrap();
+    let (rest, _) = rest.split_once("\n\n").unwrap();
+    for directive in DIRECTIVES {
+        let name = directive.name;
+        let listed = |text: &str| {
+            text.contains(&format!("`${name}`")) || text.contains(&format!("`${name} "))
+        };
+        let pair = name.ends_with("To") || name.ends_with("From");
+        if directive.does.waits.is_some() {
+            assert!(listed(table) || pair, "${name} may wait");
+            assert!(!listed(rest), "${name} does not return at once");
+        }
+    }
+}

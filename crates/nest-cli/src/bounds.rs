@@ -8,7 +8,7 @@ mod table;
 mod values;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 
 use nest_check::{Bounds, For, Silence};
 use nest_machine::{Features, MODELS, Machine, Model};
@@ -17,6 +17,8 @@ use serde::Serialize;
 use crate::args::{Cc, Check, Format};
 use crate::build::{Prepared, Recipe};
 use crate::cc::Compiler;
+use crate::children::{self, finish};
+use crate::signals::Hold;
 use crate::term::{self, Failure, Progress};
 use values::{Item, Memory, limits, size};
 
@@ -36,10 +38,14 @@ pub fn say(machine: &Machine, args: &Check) -> Result<ExitCode, Failure> {
     };
     let mut memory = Vec::new();
     if requested.bounds || most.is_some() {
-        let _progress = Progress::start("building the server to determine its sizes");
-        for model in MODELS.iter().filter(wanted) {
-            memory.push(ask(machine, args, model)?);
-        }
+        let progress = Progress::start("building the server to determine its sizes");
+        let hold = Hold::new()?;
+        let chosen = MODELS.iter().filter(wanted);
+        let asked: Result<Vec<Memory>, Failure> =
+            chosen.map(|model| ask(machine, args, model)).collect();
+        drop(progress);
+        hold.release();
+        memory = asked?;
     }
     if requested.bounds {
         term::print(match args.format {
@@ -106,8 +112,12 @@ fn ask(machine: &Machine, args: &Check, model: &Model) -> Result<Memory, Failure
     }
     // Only root can become another user, and no client will be served.
     command.env("NEST_USER", "").env("NEST_CHROOT", "");
-    let output = command.output();
-    let output = output.map_err(|e| Failure::io("cannot run the server", &e))?;
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child =
+        children::start(&mut command).map_err(|e| Failure::io("cannot run the server", &e))?;
+    let outputs = finish(vec![child])?;
+    let output = &outputs[0];
     let said = String::from_utf8_lossy(&output.stdout);
     let (each, together) = said.split_once(TOGETHER).unwrap_or((&said, ""));
     let items: Vec<Item> = each.lines().filter_map(item).collect();

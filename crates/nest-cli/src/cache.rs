@@ -52,7 +52,9 @@ impl Cache {
         {
             return Ok(Cache { root });
         }
+        // Absolute, because tests run servers in other directories.
         let root = std::env::temp_dir().join(format!("nest-{user}"));
+        let root = std::path::absolute(&root).unwrap_or(root);
         let failed = |e: &io::Error| Failure::io(format!("cannot use {}", root.display()), e);
         make_private(&root).map_err(|e| failed(&e))?;
         let found = fs::symlink_metadata(&root).map_err(|e| failed(&e))?;
@@ -70,12 +72,18 @@ impl Cache {
         self.root.join(name)
     }
 
-    /// Returns the server with this key and name if its inputs are unchanged.
+    /// Returns the server with this key and name if its inputs are unchanged. From now on it is the
+    /// newest: the servers that one command uses do not remove each other.
     pub fn find(&self, key: &Key, name: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
-        let manifest = fs::read_to_string(self.root.join(&key.0).join("manifest")).ok()?;
+        let dir = self.root.join(&key.0);
+        let manifest = fs::read_to_string(dir.join("manifest")).ok()?;
         let used: Vec<PathBuf> = manifest.lines().map(PathBuf::from).collect();
         let server = self.place(key, &used).join(name);
-        server.is_file().then_some((server, used))
+        if !server.is_file() {
+            return None;
+        }
+        let _ = fs::File::open(dir).and_then(|dir| dir.set_modified(SystemTime::now()));
+        Some((server, used))
     }
 
     /// A place for a server whose inputs are not known yet.
@@ -120,7 +128,7 @@ impl Cache {
         self.root.join(&key.0).join(hash.text())
     }
 
-    /// Removes the oldest keys. A running server is not affected by the removal of its file.
+    /// Removes the keys that were used longest ago. A running server is not affected by the removal of its file.
     fn prune(&self, newest: &str) {
         let Ok(entries) = fs::read_dir(&self.root) else {
             return;
@@ -215,5 +223,31 @@ mod tests {
             cache.keep(&key, "s", &draft, &[]).unwrap();
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), KEPT);
+    }
+
+    #[test]
+    fn a_server_that_was_found_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache {
+            root: dir.path().to_owned(),
+        };
+        let build = |i: usize| {
+            let key = Key::new([i.to_string().as_bytes()]);
+            let draft = cache.draft(&key).unwrap();
+            fs::write(&draft, "server").unwrap();
+            cache.keep(&key, "s", &draft, &[]).unwrap();
+            key
+        };
+        let keys: Vec<Key> = (0..KEPT).map(build).collect();
+        for (age, key) in (1..).zip(&keys) {
+            let entry = fs::File::open(dir.path().join(&key.0)).unwrap();
+            let then = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(age);
+            entry.set_modified(then).unwrap();
+        }
+        // Of a command that needs two servers, the first is found, and the second is built.
+        let (server, _) = cache.find(&keys[0], "s").unwrap();
+        build(KEPT);
+        assert!(server.is_file());
+        assert!(cache.find(&keys[1], "s").is_none());
     }
 }

@@ -15,8 +15,11 @@ use nest_machine::options::{CUSTOM, POLICIES, cache_size};
 
 use crate::args::{CacheSim, Cc, Spec};
 use crate::cc::Compiler;
+use crate::children::{self, finish};
 use crate::compile;
+use crate::generate::write_file;
 use crate::overwrite;
+use crate::signals::Hold;
 use crate::term::{self, Failure};
 use plot::Curve;
 use size::bytes;
@@ -50,7 +53,10 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
     let policies = POLICIES.iter().copied();
     let policies = policies.filter(|policy| *policy != CUSTOM || custom.is_some());
     let policies: Vec<&str> = policies.collect();
-    let hits = simulate(&trace, &policies, &sizes, largest, custom.as_deref())?;
+    let hold = Hold::new()?;
+    let simulated = simulate(&trace, &policies, &sizes, largest, custom.as_deref());
+    hold.release();
+    let hits = simulated?;
     term::print(table(&trace, &policies, &sizes, &hits));
     if let Some(path) = &args.plot {
         let charts = [
@@ -65,7 +71,7 @@ pub fn cache_sim(args: &CacheSim) -> Result<ExitCode, Failure> {
         ];
         let text = plot::svg(&charts, &sizes)
             .map_err(|reason| Failure::new(format!("cannot draw: {reason}")))?;
-        std::fs::write(path, text)
+        write_file(path, text.as_bytes())
             .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -187,10 +193,11 @@ fn run(
     for policy in 0..policies {
         command.args(sizes.iter().map(|size| format!("{policy}:{size}")));
     }
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|e| Failure::io("cannot run the simulator", &e))?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let child =
+        children::start(&mut command).map_err(|e| Failure::io("cannot run the simulator", &e))?;
+    let outputs = finish(vec![child])?;
+    let output = &outputs[0];
     let text = String::from_utf8_lossy(&output.stdout);
     let hits: Vec<Hits> = text
         .lines()

@@ -3,27 +3,17 @@
 //! Its messages are printed as they are, except for locations that `cc_messages` corrects. Must not know:
 //! what the units are for.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use nest_emit::{Library, Places};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::args::{Cc, Sanitize};
 use crate::cc_messages;
-use crate::signals;
+use crate::children::{self, finish};
 use crate::term::{self, Failure, Progress};
-
-/// The longest delay until a signal is noticed.
-const LOOK: Duration = Duration::from_millis(50);
-/// The time that killed compilers have to clean up.
-const LAST: Duration = Duration::from_millis(500);
 
 /// A C compiler with its flags for one server.
 pub struct Compiler {
@@ -299,14 +289,11 @@ impl Compiler {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        if signals::held() {
-            command.process_group(0); // a compiler starts other processes; `finish` ends them all
-        }
         command
     }
 
     fn start(&self, command: &mut Command) -> Result<Child, Failure> {
-        command.spawn().map_err(|e| {
+        children::start(command).map_err(|e| {
             let name = &self.words[0];
             if e.kind() == ErrorKind::NotFound {
                 Failure::new(format!(
@@ -370,38 +357,6 @@ fn dependencies(rule: &str) -> Vec<PathBuf> {
         files.push(PathBuf::from(name));
     }
     files
-}
-
-/// Waits for the compilers in order. A held signal ends them and all their processes.
-fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
-    let groups: Vec<u32> = children.iter().map(Child::id).collect();
-    let (sender, outputs) = channel();
-    for (n, child) in children.into_iter().enumerate() {
-        let sender = sender.clone();
-        std::thread::spawn(move || sender.send((n, child.wait_with_output())));
-    }
-    drop(sender);
-    let mut results = BTreeMap::new();
-    while results.len() < groups.len() {
-        match outputs.recv_timeout(LOOK) {
-            Ok((n, output)) => {
-                let output =
-                    output.map_err(|e| Failure::io("cannot wait for the C compiler", &e))?;
-                results.insert(n, output);
-            }
-            Err(_) if signals::caught() => {
-                let left = (0..).zip(&groups).filter(|(n, _)| !results.contains_key(n));
-                for (_, id) in left {
-                    let group = i32::try_from(*id).ok().and_then(Pid::from_raw);
-                    _ = group.map(|group| kill_process_group(group, Signal::TERM));
-                }
-                while outputs.recv_timeout(LAST).is_ok() {}
-                return Err(Failure::Reported);
-            }
-            Err(_) => {}
-        }
-    }
-    Ok(results.into_values().collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::cache::Cache;
-use crate::generate::beside;
 use crate::term::{self, Failure};
 
 /// How long a certificate is valid, in days, and for how many seconds one must still be to be used
@@ -69,7 +68,12 @@ fn still(path: &Path) -> Result<bool, Failure> {
 
 /// Both in one file, which another run of nest sees whole or not at all.
 fn make(path: &Path) -> Result<(), Failure> {
-    let (key, draft) = (beside(path), path.with_extension("new"));
+    let failed = |e: &std::io::Error| Failure::io(format!("cannot write {}", path.display()), e);
+    let folder = tempfile::Builder::new()
+        .prefix("self-")
+        .tempdir_in(path.parent().unwrap_or(path))
+        .map_err(|e| failed(&e))?;
+    let [key, certificate] = ["key", "certificate"].map(|name| folder.path().join(name));
     let mut command = openssl();
     command
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
@@ -79,7 +83,7 @@ fn make(path: &Path) -> Result<(), Failure> {
         .arg("-keyout")
         .arg(&key)
         .arg("-out")
-        .arg(&draft);
+        .arg(&certificate);
     let done = command.output().map_err(|e| missing(&e))?;
     if !done.status.success() {
         let why = String::from_utf8_lossy(&done.stderr);
@@ -88,14 +92,12 @@ fn make(path: &Path) -> Result<(), Failure> {
             why.trim()
         )));
     }
-    let failed = |e: &std::io::Error| Failure::io(format!("cannot write {}", path.display()), e);
-    let certificate = std::fs::read(&draft).map_err(|e| failed(&e))?;
+    let text = std::fs::read(&certificate).map_err(|e| failed(&e))?;
     let mut both = std::fs::OpenOptions::new();
     std::io::Write::write_all(
         &mut both.append(true).open(&key).map_err(|e| failed(&e))?,
-        &certificate,
+        &text,
     )
-    .and_then(|()| std::fs::remove_file(&draft))
     .and_then(|()| std::fs::rename(&key, path))
     .map_err(|e| failed(&e))
 }

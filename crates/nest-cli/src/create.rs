@@ -31,9 +31,10 @@ pub fn new(args: &New) -> Result<ExitCode, Failure> {
         )),
         _ => Failure::io(format!("cannot write {file}"), &error),
     })?;
-    opened
-        .write_all(TEMPLATE.replace("@NAME@", name).as_bytes())
-        .map_err(|error| Failure::io(format!("cannot write {file}"), &error))?;
+    if let Err(error) = opened.write_all(TEMPLATE.replace("@NAME@", name).as_bytes()) {
+        let _ = std::fs::remove_file(&file);
+        return Err(Failure::io(format!("cannot write {file}"), &error));
+    }
     term::note(format!("{file} is written; next: nest run {file}"));
     Ok(ExitCode::SUCCESS)
 }

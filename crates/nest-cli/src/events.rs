@@ -11,6 +11,7 @@ use std::time::Duration;
 use nest_trace::{Event, Filter, KINDS, Trace, check, head, line, perfetto};
 
 use crate::args::{self, TraceFormat};
+use crate::generate::write_file;
 use crate::overwrite;
 use crate::term::{self, Failure};
 
@@ -105,9 +106,8 @@ pub fn trace(args: &args::Trace) -> Result<ExitCode, Failure> {
     };
     match &args.output {
         None => term::print(out),
-        Some(path) => std::fs::write(path, out).map_err(|error| {
-            Failure::new(format!("{}: {}", path.display(), term::reason(&error)))
-        })?,
+        Some(path) => write_file(path, out.as_bytes())
+            .map_err(|e| Failure::io(format!("cannot write {}", path.display()), &e))?,
     }
     Ok(ExitCode::SUCCESS)
 }

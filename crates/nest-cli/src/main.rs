@@ -16,6 +16,7 @@ mod cc;
 mod cc_messages;
 mod certificate;
 mod check;
+mod children;
 mod compile;
 mod condition;
 mod create;
@@ -81,7 +82,8 @@ fn main() -> ExitCode {
         Command::Completions(args) => pages::completions(args),
         Command::Man(args) => pages::man(args),
     };
-    result.unwrap_or_else(term::Failure::report)
+    let status = result.unwrap_or_else(term::Failure::report);
+    term::unwritten().map_or(status, ExitCode::from)
 }
 
 /// Reads `--color` before the arguments are parsed, so that help and usage errors follow it too.

@@ -15,13 +15,22 @@ use nest_machine::reach::Step;
 
 use crate::args::{Cc, Spec};
 use crate::build::Recipe;
+use crate::children::{self, finish};
 use crate::compile::selected;
+use crate::signals::Hold;
 use crate::source;
 use crate::term::{self, FAINT, Failure};
 use crate::trace::Printer;
 
 /// Builds the server, plays the conversation and prints what happened.
 pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure> {
+    let hold = Hold::new()?;
+    let result = played(spec, m, witness);
+    hold.release();
+    result
+}
+
+fn played(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure> {
     if source::is_stdin(&spec.file) {
         return Err(Failure::Usage(
             "--replay needs a file; standard input is read once".into(),
@@ -44,19 +53,21 @@ pub fn replay(spec: &Spec, m: &Machine, witness: &Witness) -> Result<(), Failure
     let server = folder.path().join("server");
     recipe.make(&recipe.prepare(&mut BTreeSet::new())?, &server)?;
     let trace = folder.path().join("trace");
-    let mut running = Command::new(&server)
+    let mut command = Command::new(&server);
+    command
         .current_dir(folder.path())
         .env("NEST_TRACE", &trace)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn()
-        .map_err(|e| Failure::io("cannot run the server", &e))?;
+        .stdout(Stdio::null());
+    let mut running =
+        children::start(&mut command).map_err(|e| Failure::io("cannot run the server", &e))?;
     if let Some(mut stdin) = running.stdin.take() {
+        let text = script(witness);
         // A server that stops reading reports the reason itself.
-        let _ = stdin.write_all(script(witness).as_bytes());
+        std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     }
-    let status = running.wait();
-    let status = status.map_err(|e| Failure::io("cannot wait for the server", &e))?;
+    let outputs = finish(vec![running])?;
+    let status = outputs[0].status;
     let lines = std::fs::read(&trace).map_err(|e| Failure::io("there is no trace", &e))?;
     let lines = String::from_utf8_lossy(&lines);
     term::print(shown(witness, &lines));

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGTERM};
 
 use crate::args::Run;
@@ -164,8 +164,10 @@ fn aside(work: impl FnOnce() + Send + 'static) -> Receiver<()> {
     closed
 }
 
+/// When nobody reads it any more, the server ends as if nest had been told to end, and the rest is read in vain.
 fn print_trace(mut lines: impl BufRead) {
     let printer = Printer::for_terminal();
+    let mut heard = true;
     loop {
         let mut line = Vec::new();
         match lines
@@ -175,6 +177,10 @@ fn print_trace(mut lines: impl BufRead) {
         {
             Ok(0) | Err(_) => return,
             Ok(_) => term::print(printer.line(String::from_utf8_lossy(&line).trim_end())),
+        }
+        if heard && term::unwritten().is_some() {
+            heard = false;
+            let _ = kill_process(getpid(), Signal::TERM);
         }
     }
 }

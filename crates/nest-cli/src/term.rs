@@ -1,11 +1,12 @@
 //! Output for the user: results on standard output, messages on standard error.
 //!
-//! Only this file writes to them, so that a closed pipe ends the program quietly and colours are
+//! Only this file writes to them, so that a closed pipe is noticed, quietly, and colours are
 //! decided in one place. Must not know: what is written.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -96,24 +97,37 @@ pub fn width() -> Option<usize> {
 
 /// The status that a shell reports for a program ended by SIGPIPE. It is not a success, because
 /// nobody has read the findings.
-const UNHEARD: i32 = 128 + 13;
+const UNHEARD: u8 = 128 + 13;
 
-/// Writes a result to standard output at once. If the reader has gone, ends the program as SIGPIPE
-/// would. Reports a full disk.
+/// The exit status because of a result that could not be written; 0: all were.
+static UNWRITTEN: AtomicU8 = AtomicU8::new(0);
+
+/// Writes a result to standard output at once. If its reader has gone, or the disk is full, nothing more is
+/// written, and the program ends as soon as it leaves nothing behind; see [`unwritten`].
 pub fn print(text: impl Display) {
-    let mut out = anstream::stdout().lock();
-    let result = write!(out, "{text}").and_then(|()| out.flush());
-    match result {
-        Ok(()) => {}
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => std::process::exit(UNHEARD),
-        Err(e) => {
-            say(format_args!(
-                "{ERROR}error:{ERROR:#} cannot write to standard output: {}\n",
-                reason(&e)
-            ));
-            std::process::exit(1);
-        }
+    if unwritten().is_some() {
+        return;
     }
+    let mut out = anstream::stdout().lock();
+    let status = match write!(out, "{text}").and_then(|()| out.flush()) {
+        Ok(()) => return,
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => UNHEARD,
+        Err(e) => {
+            let reason = reason(&e);
+            say(format_args!(
+                "{ERROR}error:{ERROR:#} cannot write to standard output: {reason}\n"
+            ));
+            1
+        }
+    };
+    UNWRITTEN.store(status, Ordering::SeqCst);
+}
+
+/// The exit status if a result could not be written. What takes long ends then: its temporary files and its
+/// processes go with it.
+pub fn unwritten() -> Option<u8> {
+    let status = UNWRITTEN.load(Ordering::SeqCst);
+    (status != 0).then_some(status)
 }
 
 /// Writes to standard error. If that fails, nothing can be done.

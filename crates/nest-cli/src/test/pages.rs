@@ -28,6 +28,21 @@ pub fn divided(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failur
 /// The pages to run, by their real paths. If there are none, this is a failure with advice, unless
 /// pages will be `made`.
 pub fn of(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Failure> {
+    let pages = found(spec, named, made)?;
+    let own = std::fs::canonicalize(spec).unwrap_or_default();
+    // The runner is told them as JSON.
+    match std::iter::once(&own)
+        .chain(&pages)
+        .find(|path| path.to_str().is_none())
+    {
+        Some(path) => Err(Failure::new(format!(
+            "cannot run the tests: the path {path:?} is not UTF-8"
+        ))),
+        None => Ok(pages),
+    }
+}
+
+fn found(spec: &Path, named: &[PathBuf], made: bool) -> Result<Vec<PathBuf>, Failure> {
     let real = |path: &Path| {
         std::fs::canonicalize(path)
             .map_err(|e| Failure::io(format!("cannot read {}", path.display()), &e))

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shown::shown;
 use crate::signals::{self, ENDING};
-use crate::term::{Failure, Progress};
+use crate::term::{self, Failure, Progress};
 
 /// How long the runner may take to end its servers when it is told to; then all are killed.
 const END_LIMIT: Duration = Duration::from_secs(1);
@@ -160,12 +160,12 @@ impl Runner {
         let status = child.wait();
         match result? {
             Followed::Signal(number) => {
-                let limit = Instant::now() + LAST;
-                while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit
-                {
-                    std::thread::sleep(Duration::from_millis(10));
-                }
+                self.remove();
                 signals::end_by(number);
+                Err(Failure::Reported)
+            }
+            Followed::Unheard => {
+                self.remove();
                 Err(Failure::Reported)
             }
             Followed::Ended(kept) => {
@@ -183,7 +183,18 @@ impl Runner {
         }
     }
 
+    /// Removes the folder, into which a killed process may write for a moment.
+    fn remove(&self) {
+        let limit = Instant::now() + LAST;
+        while std::fs::remove_dir_all(self.folder.path()).is_err() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     fn start(&self, requested: &Request, sender: &Sender<Event>) -> Result<Child, Failure> {
+        let request = serde_json::to_string(requested).map_err(|_| {
+            Failure::new("cannot run the tests: the path of the cache or of TMPDIR is not UTF-8")
+        })? + "\n";
         let caught = signals::stream()?;
         let signal = sender.clone();
         std::thread::spawn(move || {
@@ -203,7 +214,6 @@ impl Runner {
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;
-        let request = serde_json::to_string(requested).unwrap_or_default() + "\n";
         if let Some(stdin) = &mut child.stdin {
             stdin
                 .write_all(request.as_bytes())
@@ -228,6 +238,8 @@ enum Followed {
     Ended(Option<Option<PathBuf>>),
     /// A signal asks this program to end.
     Signal(i32),
+    /// Nobody reads the results any more.
+    Unheard,
 }
 
 fn follow(
@@ -247,6 +259,9 @@ fn follow(
                 Ok(Reported::Page(page)) => {
                     left.retain(|other| **other != page.page);
                     heard(page);
+                    if term::unwritten().is_some() {
+                        return Ok(Followed::Unheard);
+                    }
                 }
                 Ok(Reported::Wrong { wrong }) => return Err(Failure::new(wrong)),
                 Ok(Reported::Kept { kept }) => last = Some(kept),

@@ -17,6 +17,8 @@ fn log() -> String {
 fn rates_are_printed_and_drawn() {
     let place = Place::new();
     place.write("access.log", log());
+    place.write("rates.svg", "before");
+    std::fs::hard_link(place.path("rates.svg"), place.path("before")).unwrap();
     let ended = place
         .nest(&[
             "cache-sim",
@@ -47,6 +49,8 @@ fn rates_are_printed_and_drawn() {
     ] {
         assert!(picture.contains(word), "{word}");
     }
+    // The picture takes the place of another file as a whole.
+    assert_eq!(place.read("before"), "before");
 }
 
 #[test]

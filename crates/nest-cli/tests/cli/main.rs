@@ -27,5 +27,6 @@ mod record;
 mod run;
 mod taint;
 mod test;
+mod trace;
 mod witnesses;
 mod words;

@@ -189,3 +189,45 @@ fn what_is_no_test_is_said() {
         .with_status(2)
         .err_has("needs a file");
 }
+
+#[test]
+fn paths_that_the_tests_cannot_have_are_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = greet();
+    let odd = std::ffi::OsStr::from_bytes(b"odd\xff.md");
+    std::fs::rename(place.path("known.md"), place.path(".").join(odd)).unwrap();
+    place
+        .nest(&quick(&["greet.nest"]))
+        .with_status(1)
+        .err_has("cannot run the tests: the path \"")
+        .err_has("odd\\xFF.md\" is not UTF-8");
+}
+
+#[test]
+fn results_that_nobody_reads_leave_nothing() {
+    let place = greet();
+    place.write("tmp/.keep", "");
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(&quick(&["greet.nest"]));
+    command.env("TMPDIR", place.path("tmp")).stdout(writer);
+    let ended = command.output().unwrap();
+    assert_eq!(ended.status.code(), Some(141));
+    let left = std::fs::read_dir(place.path("tmp")).unwrap();
+    let names: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, [".keep"]);
+}
+
+#[test]
+fn servers_are_found_without_a_home() {
+    let place = greet();
+    place.write("tmp/.keep", "");
+    let mut command = place.command(&quick(&["greet.nest"]));
+    command.env_remove("XDG_CACHE_HOME").env_remove("HOME");
+    let ended = command.env("TMPDIR", "tmp").output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && said.contains("1 passed"),
+        "{said}"
+    );
+}

@@ -98,29 +98,107 @@ fn a_trace_tells_what_happens() {
 }
 
 #[test]
-fn a_signal_during_the_build_leaves_nothing() {
+fn a_signal_during_a_build_leaves_nothing() {
     let place = Place::new();
     place.write("a.nest", GOOD);
+    // The answer waits for a byte after the message: W0302.
+    let waits =
+        "%%\nadd = \"add \" [0-9]+ { $reply(\"added\\n\"); }\nbye = \"bye\\n\" { $close(); }\n";
+    place.write("b.nest", waits);
+    place.write("log", "/a 5\n");
     place.write("tmp/.keep", "");
-    place.program("slow", "#!/bin/sh\ntouch started\nsleep 1\nexit 1\n");
-    let mut command = place.command(&["build", "a.nest", "--cc", "./slow"]);
-    let mut child = command.env("TMPDIR", place.path("tmp")).spawn().unwrap();
-    while !place.path("started").exists() {
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "it ended before it compiled"
+    place.program("slow", "#!/bin/sh\ntouch started\nexec sleep 60\n");
+    for arguments in [
+        &["build", "a.nest"][..],
+        &["check", "--replay", "1", "b.nest"],
+        &["check", "--bounds", "b.nest"],
+        &["cache-sim", "log"],
+    ] {
+        let _ = std::fs::remove_file(place.path("started"));
+        let mut command = place.command(arguments);
+        command.env("CC", "./slow").env("TMPDIR", place.path("tmp"));
+        let mut child = command.spawn().unwrap();
+        while !place.path("started").exists() {
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "{arguments:?} ended before it compiled"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(
+            std::os::unix::process::ExitStatusExt::signal(&status),
+            Some(15),
+            "{arguments:?}"
         );
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        let left = std::fs::read_dir(place.path("tmp")).unwrap().count();
+        assert_eq!(left, 1, "{arguments:?} leaves temporary files");
     }
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    let status = child.wait().unwrap();
-    assert_eq!(
-        std::os::unix::process::ExitStatusExt::signal(&status),
-        Some(15)
+}
+
+#[test]
+fn a_certificate_that_cannot_be_made_leaves_nothing() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    place.write("bin/.keep", "");
+    place.program(
+        "bin/openssl",
+        "#!/bin/sh\nwhile [ \"$#\" -gt 1 ]; do case $1 in -keyout|-out) echo x > \"$2\";; esac; shift; done\n\
+         echo no entropy >&2\nexit 1\n",
     );
-    let left = std::fs::read_dir(place.path("tmp")).unwrap().count();
-    assert_eq!(left, 1, "temporary files are left");
+    let path = format!(
+        "{}:{}",
+        place.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    let mut command = place.command(&["run", "--tls", "self", "a.nest"]);
+    let ended = command.env("PATH", path).output().unwrap();
+    assert_eq!(ended.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(
+        said.contains("cannot make a certificate: no entropy"),
+        "{said}"
+    );
+    let left = std::fs::read_dir(place.path("cache/nest")).unwrap();
+    let names: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+    assert!(names.is_empty(), "{names:?}");
+}
+
+#[test]
+fn a_server_ends_when_nobody_reads_its_trace() {
+    let place = Place::new();
+    place.write("a.nest", GOOD);
+    let mut command = place.command(&["run", "--trace", "a.nest", "--", "--port", "0"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let log = std::fs::File::create(place.path("log")).unwrap();
+    let mut child = command.stdout(writer).stderr(log).spawn().unwrap();
+    drop(command);
+    let mut lines = std::io::BufReader::new(reader);
+    let mut line = String::new();
+    while !line.contains("listening on ") {
+        line.clear();
+        assert_ne!(
+            std::io::BufRead::read_line(&mut lines, &mut line).unwrap(),
+            0,
+            "{}",
+            place.read("log")
+        );
+    }
+    let address = line
+        .split("listening on ")
+        .nth(1)
+        .unwrap()
+        .split(", ")
+        .next()
+        .unwrap();
+    let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+    drop(lines);
+    drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap()); // the trace has a line
+    assert_eq!(child.wait().unwrap().code(), Some(141));
+    // The server has ended before nest.
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
 #[test]

@@ -230,6 +230,16 @@ fn names_are_checked() {
 }
 
 #[test]
+fn a_specification_that_cannot_be_written_is_not_there() {
+    let place = Place::new();
+    place
+        .nest_behind("trap '' XFSZ; ulimit -f 0", &["new", "hello"])
+        .with_status(1)
+        .err_has("cannot write hello.nest: file too large");
+    assert!(!crate::common::there(&place.path("hello.nest")));
+}
+
+#[test]
 fn a_reader_that_leaves_is_told_nothing() {
     let place = Place::new();
     let (reader, writer) = std::io::pipe().unwrap();
