@@ -43,7 +43,7 @@ work = "work" NL { usleep(20000); $reply("done\n"); }
 long = "long" NL { usleep(300000); $reply("done\n"); }
 held = "held" NL { while (unlink("go") != 0) usleep(1000); $reply("done\n"); }
 '''
-BUSY_CLIENTS, FLOOD = 20, 150
+BUSY_CLIENTS, FLOOD, TRIES = 20, 150, 5
 MOST, CROWD, ROUNDS, TIMEOUT = 4, 40, 3, 20
 
 
@@ -288,8 +288,8 @@ def told(server):
         raise Failed(f'clients too many are told {away}')
 
 
-def flood(server):
-    """overload: of a crowd that comes during a long action few get in, and the others are told at once, none is reset"""
+def flooded(server):
+    """What each of a crowd is told that comes during a long action."""
     with Client(server) as first, Client(server) as second, contextlib.ExitStack() as stack:
         for client in (first, second):
             client.expect(b'hello\n')
@@ -299,11 +299,23 @@ def flood(server):
             links.append(stack.enter_context(socket.create_connection(('127.0.0.1', server.port), TIMEOUT)))
         second.send(b'work\n')      # beside new clients somebody else has something to do
         go(server)
-        told = [link.recv(64).decode() for link in links]
-        if set(told) != {'hello\n', 'too much\n'} or told.count('hello\n') >= BUSY_CLIENTS:
-            raise Failed(f'{told.count("hello" + chr(10))} of {FLOOD} get in; they are told {sorted(set(told))}')
+        said = [link.recv(64).decode() for link in links]
         for client in (first, second):
             client.expect(b'done\n')
+    return said
+
+
+def flood(server):
+    """overload: of a crowd that comes during a long action few get in, and the others are told at once, none is reset"""
+    for _ in range(TRIES):
+        said = flooded(server)
+        if not set(said) <= {'hello\n', 'too much\n'}:
+            raise Failed(f'they are told {sorted(set(said))}')
+        if 0 < said.count('hello\n') < BUSY_CLIENTS:
+            return
+        # A loop that the system interrupts after each client has little to do at each look.
+        close(admitted(server, 1))
+    raise Failed(f'{said.count("hello" + chr(10))} of {FLOOD} get in')
 
 
 def afterwards(server):
