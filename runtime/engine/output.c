@@ -112,9 +112,8 @@ void nest__out_added(nest_session *s, size_t n) {
 /* -- directives */
 
 /* Announces a reply. Returns how many bytes it has. */
-static uint64_t out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
-    size_t filled = 0;
-    uint64_t n = 0;
+static size_t out_tell(nest_session *s, size_t count, const nest_bytes items[]) {
+    size_t filled = 0, n = 0;
     for (size_t i = 0; i < count; i++) {
         n += items[i].p == NULL ? 0 : items[i].n;
         filled += items[i].p != NULL && items[i].n > 0;
@@ -126,9 +125,9 @@ static uint64_t out_tell(nest_session *s, size_t count, const nest_bytes items[]
 }
 
 /* Queues items of `n` bytes together if they all fit now, as nearly always. */
-static bool out_whole(nest_session *s, size_t count, const nest_bytes items[], uint64_t n) {
-    struct nest__work *work = n > SIZE_MAX / 2 ? NULL : nest__borrow(s);
-    if (work == NULL || out_room(work, (size_t)n) != (int64_t)n) {
+static bool out_whole(nest_session *s, size_t count, const nest_bytes items[], size_t n) {
+    struct nest__work *work = nest__borrow(s);
+    if (work == NULL || out_room(work, n) != (int64_t)n) {
         return false;
     }
     uint8_t *to = nest__queue_end(&work->out.queue);
@@ -139,7 +138,7 @@ static bool out_whole(nest_session *s, size_t count, const nest_bytes items[], u
             to += items[i].n;
         }
     }
-    nest__queue_added(&work->out.queue, (size_t)n);
+    nest__queue_added(&work->out.queue, n);
     return true;
 }
 
@@ -177,7 +176,7 @@ int nest_reply_list(nest_session *s, size_t count, const nest_bytes items[]) {
     if (nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    uint64_t n = out_tell(s, count, items);
+    size_t n = out_tell(s, count, items);
     return n == 0 || out_whole(s, count, items, n) ? 0 : out_pieces(s, count, items);
 }
 

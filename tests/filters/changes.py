@@ -96,8 +96,8 @@ def under_load(server, load, values):
 
 
 def under_load_again(server, load, first, count):
-    """The same with `count` values. On a busy machine about one change in some hundred ends a kept connection without an answer,
-    a fault whose cause is not known yet: it must not come twice."""
+    """The same with `count` values. On a busy machine a kept connection ended without an answer in one run of a hundred, a fault
+    whose cause is not known yet: it must not come twice."""
     try:
         under_load(server, load, range(first, first + count))
     except Failed as error:

@@ -92,6 +92,10 @@ static size_t format_shorter(const char *value, size_t n) {
 /* -- fields --------------------------------------------------------------------------------------
  */
 
+static bool format_is(const struct nest__field *field, const char *name, size_t n) {
+    return field->name_n == n && memcmp(field->name, name, n) == 0;
+}
+
 static bool format_find(const struct nest__record *record, const char *name,
                         struct nest__field *field) {
     const struct nest__outside *outside = record->outside;
@@ -100,7 +104,7 @@ static bool format_find(const struct nest__record *record, const char *name,
     }
     for (unsigned i = 0; i < outside->count; i++) {
         *field = outside->fields[i];
-        if (field->name_n == strlen(name) && memcmp(field->name, name, field->name_n) == 0) {
+        if (format_is(field, name, strlen(name))) {
             return true;
         }
     }
@@ -201,7 +205,7 @@ static void format_fields(struct nest__line *line, enum format_style style,
     uint32_t at = 0;
     bool cut = record->outside == NULL && nest__fields_cut(record->session);
     while (format_next(record, &at, &field)) {
-        if (field.name_n != strlen("cut") || memcmp(field.name, "cut", field.name_n) != 0) {
+        if (!format_is(&field, "cut", strlen("cut"))) {
             cut = !format_given(line, style, &field) || cut;
         }
     }
@@ -364,8 +368,7 @@ static void format_collect(const struct nest__record *record,
     memset(found, 0, FORMAT_FIELDS * sizeof *found);
     while (format_next(record, &at, &field)) {
         for (int i = 0; i < FORMAT_FIELDS; i++) {
-            if (field.name_n == names[i].name_n && field.name[0] == names[i].name[0] &&
-                memcmp(field.name, names[i].name, field.name_n) == 0 && found[i].name == NULL) {
+            if (found[i].name == NULL && format_is(&field, names[i].name, names[i].name_n)) {
                 found[i] = field;
             }
         }

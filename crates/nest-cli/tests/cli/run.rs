@@ -1,6 +1,6 @@
 //! `nest run`: the server's arguments, status, signals, trace, and following its files.
 
-use crate::common::{GOOD, Place, talk};
+use crate::common::{GOOD, Place, port_in, talk};
 
 #[test]
 fn the_server_takes_over() {
@@ -186,14 +186,7 @@ fn a_server_ends_when_nobody_reads_its_trace() {
             place.read("log")
         );
     }
-    let address = line
-        .split("listening on ")
-        .nth(1)
-        .unwrap()
-        .split(", ")
-        .next()
-        .unwrap();
-    let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+    let port = port_in(&line);
     drop(lines);
     drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap()); // the trace has a line
     assert_eq!(child.wait().unwrap().code(), Some(141));

@@ -231,15 +231,7 @@ impl Running {
     /// Waits for the server's start line; its port.
     #[track_caller]
     pub fn port(&mut self) -> u16 {
-        let line = self.line_with("listening on ");
-        let address = line
-            .split("listening on ")
-            .nth(1)
-            .unwrap()
-            .split(", ")
-            .next()
-            .unwrap();
-        address.rsplit(':').next().unwrap().parse().unwrap()
+        port_in(&self.line_with("listening on "))
     }
 
     pub fn signal(&self, name: &str) {
@@ -295,6 +287,13 @@ fn descendants(id: u32) -> Vec<u32> {
         .collect();
     all.push(id);
     all
+}
+
+/// The port in a server's start line.
+pub fn port_in(line: &str) -> u16 {
+    let address = line.split("listening on ").nth(1).unwrap();
+    let address = address.split(", ").next().unwrap();
+    address.rsplit(':').next().unwrap().parse().unwrap()
 }
 
 pub fn kill(id: u32, name: &str) {
