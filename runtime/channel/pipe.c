@@ -15,8 +15,7 @@ int nest__pipe_out = -1;
 /* A pipe has no nonblocking call: a ready one is read or written only as far as it does not block.
  */
 static bool pipe_ready(int fd, short events) {
-    struct pollfd ready = {.fd = fd, .events = events};
-    return poll(&ready, 1, 0) != 0;
+    return nest__poll_now(fd, events) != 0;
 }
 
 int64_t nest__pipe_receive(const struct nest__chan *chan, void *to, size_t n,

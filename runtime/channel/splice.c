@@ -3,6 +3,7 @@
  * Called by engine/relay.c, channel.h, loop/many.c and blocking/any.c. State: the caller's. Must
  * not know sessions. */
 #include "splice.h"
+#include "../platform/platform.h"
 #include "queue.h"
 
 #include <errno.h>
@@ -59,8 +60,7 @@ static void splice_gone(void *arg) {
 }
 
 static bool splice_readable(const struct nest__chan *chan) {
-    struct pollfd ready = {.fd = chan->fd, .events = POLLIN};
-    return poll(&ready, 1, 0) == 1;
+    return nest__poll_now(chan->fd, POLLIN) != 0;
 }
 
 /* splice(2) says that input has ended although a byte that was sent as urgent is there. */

@@ -37,8 +37,7 @@ _Static_assert((int)CC__LEASES == (int)NEST__LEASES_MOST, "a session has room fo
 
 /* Whether the filters have ended for good. */
 static bool links_over(unsigned i) {
-    struct pollfd hop = {.fd = nest__filters_hop(i)};
-    return poll(&hop, 1, 0) == 1 && (hop.revents & POLLHUP) != 0;
+    return (nest__poll_now(nest__filters_hop(i), 0) & POLLHUP) != 0;
 }
 
 /* The filter sees the end of the link even if a ring still refers to it. A loop that has no link

@@ -65,8 +65,8 @@ int nest__listen_nonblocking(void) {
 /* Whether a client is in the queue. A listener that was shut down has none that poll could report.
  */
 static bool take_waits(const struct nest__listener *l) {
-    struct pollfd queue = {.fd = l->fd, .events = POLLIN | POLLRDHUP};
-    return poll(&queue, 1, 0) == 1 && (queue.revents & (POLLIN | POLLRDHUP)) == POLLIN;
+    short found = nest__poll_now(l->fd, POLLIN | POLLRDHUP);
+    return (found & (POLLIN | POLLRDHUP)) == POLLIN;
 }
 
 /* The queue is empty, so this resets no client. A worker in accept returns with EINVAL. */

@@ -84,14 +84,13 @@ static bool log_syslog(const char *bytes, size_t n) {
 }
 
 bool nest__tell(int fd, const void *bytes, size_t n) {
-    struct pollfd room = {.fd = fd, .events = POLLOUT};
     int saved = errno;
     bool told = false;
     if (fd == STDERR_FILENO && log_system != -1) {
         told = log_syslog(bytes, n);
     } else if (fd == STDERR_FILENO && nest__log_put != NULL) {
         told = nest__log_put(bytes, n);
-    } else if (poll(&room, 1, 0) == 1) {
+    } else if (nest__poll_now(fd, POLLOUT) != 0) {
         nest__write(fd, bytes, n);
         told = true;
     }

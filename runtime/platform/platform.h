@@ -61,6 +61,9 @@ uint32_t nest__processors(void);
 int nest__beat(int timeout);
 extern int nest__notify_relay; /* a supervised process sends messages to its supervisor through this
                                   descriptor; otherwise -1 */
+/* What poll(2) reports of a descriptor at this moment; 0: nothing. A signal that is pending makes
+ * even a poll that does not wait fail with EINTR, so it is asked again. Async-signal-safe. */
+short nest__poll_now(int fd, short events);
 /* Asks for `signal` when the parent process dies. Returns 0, or -ESRCH if it has already died. */
 int nest__parent_watch(int signal, pid_t parent);
 /* No new TCP connection begins on a listening socket; those that are being made are completed.

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,6 +29,15 @@ int nest__try_in_child(int (*what)(void), bool *began) {
         return -errno;
     }
     return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
+}
+
+short nest__poll_now(int fd, short events) {
+    struct pollfd one = {.fd = fd, .events = events};
+    int found;
+    do {
+        found = poll(&one, 1, 0);
+    } while (found == -1 && errno == EINTR);
+    return found == -1 ? POLLERR : one.revents;
 }
 
 uint64_t nest__clock_ns(void) {

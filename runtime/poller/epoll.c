@@ -122,10 +122,8 @@ static void epoll_quiet(const nest_session *s, struct nest__chan *chan) {
 
 bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) {
     bool output = chan->awaits == NEST__AWAIT_OUTPUT || nest__chan_blocked(chan);
-    struct pollfd ready = {.fd = nest__chan_descriptor(chan, output),
-                           .events = output ? POLLOUT : POLLIN};
     (void)s;
-    return poll(&ready, 1, 0) == 1;
+    return nest__poll_now(nest__chan_descriptor(chan, output), output ? POLLOUT : POLLIN) != 0;
 }
 
 bool nest__poller_close(nest_session *s, struct nest__chan *chan) {

@@ -452,9 +452,7 @@ bool nest__poller_pending(const nest_session *s, const struct nest__chan *chan) 
         return true;
     }
     /* One call of the kernel completes only some of the operations that are ready. */
-    struct pollfd ready = {.fd = nest__chan_descriptor(chan, output),
-                           .events = output ? POLLOUT : POLLIN};
-    return poll(&ready, 1, 0) == 1;
+    return nest__poll_now(nest__chan_descriptor(chan, output), output ? POLLOUT : POLLIN) != 0;
 }
 
 /* -- closing */

@@ -95,17 +95,6 @@ def under_load(server, load, values):
     expect(not clients.failed, f'{len(clients.failed)} clients failed: {clients.failed[:2]}')
 
 
-def under_load_again(server, load, first, count):
-    """The same with `count` values. On a busy machine a kept connection ended without an answer in one run of a hundred, a fault
-    whose cause is not known yet: it must not come twice."""
-    try:
-        under_load(server, load, range(first, first + count))
-    except Failed as error:
-        if 'clients failed' not in str(error):
-            raise
-        under_load(server, load, range(first + count, first + 2 * count))
-
-
 def changes(server, _model):
     """HUP changes an option of a filter under load: no client fails, and the filters before end."""
     under_load(server, Several, [1000 + i for i in range(ROUNDS)])
@@ -229,10 +218,20 @@ def counts(server, _model):
 
 def returns(server, _model):
     """HUP changes filters that keep connections: each connection goes on, and no message fails."""
-    under_load_again(server, Kept, 1000, 3)
+    under_load(server, Kept, range(1000, 1003))
     until('filters without clients end', lambda: len(named(server, 'persist')) == 1)
-    under_load_again(server, Several, 2000, ROUNDS)
+    under_load(server, Several, range(2000, 2000 + ROUNDS))
+
+
+def signalled(server, _model):
+    """Signals come all the time: kept connections go on, and no message fails."""
+    for load in (Kept, Several):
+        with load(server) as clients:
+            for _ in range(200):
+                os.kill(server.process.pid, signal.SIGHUP)
+                clients.more(2)
+        expect(not clients.failed, f'{len(clients.failed)} clients failed: {clients.failed[:2]}')
 
 
 ALL = (changes, waits, stops, refuses, lasts, crowded, counts)
-RETURNING = (returns,)
+RETURNING = (returns, signalled)

@@ -129,8 +129,7 @@ bool nest__filters_wait(const nest_session *s) {
     if (leases == NULL) {
         return false;
     }
-    struct pollfd lease = {.fd = leases->fds[nest__spec_filter_returns]};
-    return poll(&lease, 1, 0) == 0;
+    return nest__poll_now(leases->fds[nest__spec_filter_returns], 0) == 0;
 }
 
 /* Besides leases, a thread that has a client has its link. */
@@ -410,15 +409,15 @@ static unsigned filters_again(void) {
 static bool filters_queued(void) {
     bool queued = false;
     for (unsigned i = 0; i < nest__listener_count; i++) {
-        struct pollfd queue = {.fd = nest__listeners[i].fd, .events = POLLIN};
+        int queue = nest__listeners[i].fd;
         if (!filters.refused && !nest__listeners[i].given) {
             if (nest__listeners[i].kind == NEST__UNIX) {
                 nest__listener_unlink(i);
             } else {
-                nest__connections_refuse(queue.fd);
+                nest__connections_refuse(queue);
             }
         }
-        queued = queued || (!nest__listeners[i].given && poll(&queue, 1, 0) == 1);
+        queued = queued || (!nest__listeners[i].given && nest__poll_now(queue, POLLIN) != 0);
     }
     if (!filters.refused) {
         nest__notify("STOPPING=1");
