@@ -292,7 +292,9 @@ static void turns_give_up(void) {
         sim_broken("the variables are given up, and nobody has died inside $lock");
     }
     sim->given_up++;
-    (void)nest__region_mind();
+    if (turns_living() > 0) { /* else they would be made anew before variables_check */
+        (void)nest__region_mind();
+    }
     for (uint32_t process = 0; process <= sim->count; process++) {
         if (sim->processes[process].lives) {
             turns_kill(process);
