@@ -33,20 +33,43 @@ void client_drop(struct client *c) {
         close(c->fd);
     }
     c->fd = -1;
+    c->closes = false;
     c->asked = 0;
     c->events = 0;
     c->state = CLOSED;
 }
 
+/* One that rests is done already. */
 void client_fail(struct client *c, enum fault fault) {
+    bool rested = c->state == RESTING;
     if (counts.measuring || c->idle) {
         counts.faults[fault]++;
     }
     client_drop(c);
-    client_done(c);
+    if (!rested) {
+        client_done(c);
+    }
 }
 
+static void client_ask(struct client *c);
+
+/* No byte of an answer has come, and an answer before came over this connection: a server may have
+ * ended it before it saw the request (RFC 9112, 9.3.1). */
+static bool client_unheard(const struct client *c) {
+    return c->asked > 1 && (c->state == SENDING || c->state == HEAD) && c->head_length == 0;
+}
+
+/* The connection has ended. */
 static void client_broken(struct client *c, int error) {
+    bool again = client_unheard(c);
+    if (options.reopens && !c->idle && (again || c->state == RESTING)) {
+        counts.reopened += counts.measuring;
+        client_drop(c);
+        if (again) {
+            client_ask(c);
+        }
+        return;
+    }
     client_fail(c, c->state == CONNECTING                  ? FAULT_CONNECT
                    : error == ECONNRESET || error == EPIPE ? FAULT_RESET
                                                            : FAULT_CLOSED);
@@ -113,9 +136,8 @@ static const struct target *client_draw(struct client *c) {
     return &options.targets[low];
 }
 
-void client_begin(struct client *c, uint64_t due) {
-    c->target = client_draw(c);
-    c->begun = due;
+/* Asks for its target. */
+static void client_ask(struct client *c) {
     c->sent = 0;
     c->head_length = 0;
     c->outstanding = c->idle ? 1 : options.depth;
@@ -125,6 +147,12 @@ void client_begin(struct client *c, uint64_t due) {
         return;
     }
     client_send(c); /* a connection over loopback is there already */
+}
+
+void client_begin(struct client *c, uint64_t due) {
+    c->target = client_draw(c);
+    c->begun = due;
+    client_ask(c);
 }
 
 /* -- verifying */
@@ -160,10 +188,11 @@ static int client_head(struct client *c, const char *head, size_t n) {
         client_fail(c, FAULT_LENGTH);
         return -1;
     }
-    if (closes && !options.closing) {
+    if (closes && !options.closing && !options.reopens) {
         client_fail(c, FAULT_CLOSED);
         return -1;
     }
+    c->closes = closes && options.reopens;
     c->left = length;
     c->state = BODY;
     return 0;
@@ -237,7 +266,8 @@ static bool client_take(struct client *c, const char *p, size_t n) {
 /* All answers are there. */
 static void client_complete(struct client *c) {
     c->state = options.closing && !c->idle ? ENDING : RESTING;
-    if (c->asked == options.requests) {
+    if (c->asked == options.requests || c->closes) {
+        counts.reopened += counts.measuring && c->asked < options.requests;
         client_drop(c);
         client_done(c);
     } else if (c->state == RESTING) {

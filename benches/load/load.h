@@ -40,6 +40,7 @@ struct client {
     int fd;
     enum state state;
     bool idle;            /* one of the crowd that rests */
+    bool closes;          /* the server ends the connection after this answer, as its head says */
     uint32_t events;      /* what epoll was told to watch */
     unsigned outstanding; /* answers that are still to come */
     const struct target *target;
@@ -61,6 +62,7 @@ struct options {
     unsigned sources, read_count, clients, depth, idle;
     unsigned requests; /* after so many the client closes its connection; 0: it stays */
     bool closing;      /* a connection for each request, and the server is told */
+    bool reopens;      /* the server may end a connection between two answers */
     double rate, pause, warm, seconds, timeout;
     uint64_t seed;
     struct target *targets;
@@ -73,6 +75,7 @@ struct counts {
     uint64_t answers;    /* that ended in it; in an open loop: that were due in it */
     uint64_t ended;      /* that ended in it */
     uint64_t bytes, connects;
+    uint64_t reopened; /* connections that the server ended between two answers */
     uint64_t faults[FAULTS];
     struct histogram latency, later; /* of all answers; of those but the first of a connection */
 };

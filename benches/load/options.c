@@ -17,6 +17,8 @@ static const char usage[] =
     "  --depth N         requests of a client that are under way at once, pipelined (1)\n"
     "  --close           a connection for each request\n"
     "  --requests N      the client closes its connection after so many\n"
+    "  --reopen          the server may end a connection between two answers: the client makes\n"
+    "                    another one; with --requests\n"
     "  --pause SECONDS   of a client in a closed loop after each answer (0)\n"
     "  --rate N          an open loop: so many requests a second arrive, at random times, whether\n"
     "                    earlier ones are answered or not; a latency counts from the arrival\n"
@@ -112,6 +114,7 @@ void read_options(int argc, char **argv) {
         DEPTH,
         CLOSE,
         REQUESTS,
+        REOPEN,
         PAUSE,
         RATE,
         IDLE,
@@ -130,6 +133,7 @@ void read_options(int argc, char **argv) {
         {"clients", 1, NULL, CLIENTS},
         {"depth", 1, NULL, DEPTH},
         {"requests", 1, NULL, REQUESTS},
+        {"reopen", 0, NULL, REOPEN},
         {"pause", 1, NULL, PAUSE},
         {"close", 0, NULL, CLOSE},
         {"rate", 1, NULL, RATE},
@@ -171,6 +175,9 @@ void read_options(int argc, char **argv) {
             break;
         case REQUESTS:
             o->requests = (unsigned)number(optarg, 1, 1e9);
+            break;
+        case REOPEN:
+            o->reopens = true;
             break;
         case PAUSE:
             o->pause = number(optarg, 0, 3600);
@@ -219,6 +226,9 @@ void read_options(int argc, char **argv) {
         ((o->requests > 0 || o->pause > 0) && o->rate > 0)) {
         wrong("--requests and --pause fit a closed loop; --requests fits none of --close, --depth, "
               "--idle");
+    }
+    if (o->reopens && o->requests == 0) {
+        wrong("--reopen is for clients with --requests");
     }
     if (mix != NULL) {
         read_mix(mix);

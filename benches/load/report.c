@@ -74,7 +74,8 @@ void report(const struct client *clients, const struct client *crowd, uint64_t u
     }
     printf("{\"seconds\":%.6f,\"answers\":%lu,\"ended\":%lu,\"bytes\":%lu,\"connects\":%lu,", time,
            counts.answers, counts.ended, counts.bytes, counts.connects);
-    printf("\"unserved\":%lu,\"idle\":%u,\"load_cpu\":%.4f,", unserved, alive,
+    printf("\"reopened\":%lu,\"unserved\":%lu,\"idle\":%u,\"load_cpu\":%.4f,", counts.reopened,
+           unserved, alive,
            seconds(used[0].ru_utime, used[1].ru_utime) +
                seconds(used[0].ru_stime, used[1].ru_stime));
     report_fairness(clients);

@@ -51,7 +51,7 @@ DocumentRoot {site}
 MaxConnectionsPerChild 0
 '''
 PREFORK = 'ServerLimit {n}\nMaxRequestWorkers {n}\nStartServers {n}\nMinSpareServers {n}\nMaxSpareServers {n}\n'
-THREADS = 'ThreadsPerChild 75\nServerLimit 2\nStartServers 2\nMaxRequestWorkers {n}\nMinSpareThreads {n}\nMaxSpareThreads {n}\n'
+THREADS = 'ThreadLimit 75\nThreadsPerChild 75\nServerLimit 2\nStartServers 2\nMaxRequestWorkers {n}\nMinSpareThreads {n}\nMaxSpareThreads {n}\n'
 
 
 def _apache(mpm):

@@ -68,6 +68,12 @@ def measured(context, server, seconds, clients, mix):
     return one
 
 
+def reopened(values):
+    """What the server did to connections."""
+    count = values['reopened']
+    return f'; the server ended {count:,} connections between two answers, and the clients made others' if count else ''
+
+
 def shown(clients, seconds, found, limits):
     """The section."""
     def table(title, key):
@@ -88,6 +94,7 @@ def shown(clients, seconds, found, limits):
         'plots': [plot(3, 'throughput', 'answers a second', 'rate'), plot(4, 'fairness', 'Jain\'s index', 'jain')],
         'tables': [table('Answers a second:', 'rate'), table('Fairness:', 'jain'), table('CPU of the server, µs an answer:', 'cpu')],
         'findings': [f'{label}: fairness {values[clients[-1]]["jain"]:.3f} with {clients[-1]:,} clients; the client with the fewest answers had '
-                     f'{values[clients[-1]]["least"]}, the one with the most {values[clients[-1]]["most"]}.' for label, values in found.items() if clients[-1] in values],
+                     f'{values[clients[-1]]["least"]}, the one with the most {values[clients[-1]]["most"]}{reopened(values[clients[-1]])}.'
+                     for label, values in found.items() if clients[-1] in values],
         'limits': ['The other servers have the page cache of the system and no bound of 20 MB.', *limits],
     }

@@ -32,7 +32,7 @@ class Clients:
     def __init__(self, context, server, seconds, clients, *more, address='127.0.0.1'):
         self.seconds = seconds
         words = [program(context), '--to', f'{address}:{server.port}', '--clients', str(clients), '--requests', '5',
-                 '--pause', '0.02', '--timeout', '60', '--warm', '1', '--seconds', str(seconds), *more]
+                 '--reopen', '--pause', '0.02', '--timeout', '60', '--warm', '1', '--seconds', str(seconds), *more]
         self.process = processes.start(words, cores=LOAD_CORES, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
 

@@ -26,5 +26,5 @@ bottleneck, and absolute numbers are not comparable. The figures of the paper we
 says of them stands here.
 
 **A client** opens a connection, asks for files one after another, pauses for 20 ms after each answer, and closes the connection after
-the fifth. Each answer's status and length are checked.
+the fifth. If the server ends it between two answers, the client makes another one. Each answer's status and length are checked.
 '''

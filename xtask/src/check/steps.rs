@@ -415,6 +415,12 @@ pub const STEPS: &[Step] = &[
         Program(&["python3", "experiments/all.py", "--check"]),
     ),
     Step::new(
+        "load",
+        "the load generator counts answers, faults and connections that a server ends",
+        Paths(&["benches/load", "tests/load", "tests/support"]),
+        Program(&["python3", "tests/load/run.py"]),
+    ),
+    Step::new(
         "listeners",
         "systemd's and inetd's clients are served; stops, settings, the log, memory",
         Paths(&["tests/listeners", "tests/support", GENERATED]),
