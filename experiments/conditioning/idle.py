@@ -42,5 +42,5 @@ def run(context):
                     'rows': [[label, *(o['ratio'] for o in one)] for label, one in results.items()]}],
         'findings': [f'{label}: {load.text(one[-1]["ratio"])} of the undisturbed rate with {counts[-1]:,} connections wanted, {one[-1]["held"]:,} held.'
                      for label, one in results.items()],
-        'limits': ['The regular clients fetch one small file, not a set of 500 MB.', 'Apache was not ported to the library.', *limits],
+        'limits': ['The regular clients fetch one small file, not a set of 500 MB.', 'Apache with the library (`conditioning/port/`) was not measured.', *limits],
     }
