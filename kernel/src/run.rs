@@ -121,6 +121,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         log,
         tells,
         counted,
+        lost: 0,
         age: options.age,
         looked: Instant::now(),
         tended: Instant::now(),
@@ -201,6 +202,8 @@ struct Keeper<'a> {
     age: Duration,
     looked: Instant,
     tended: Instant,
+    /// Lines of the log.
+    lost: usize,
     /// Until then the server may read its configuration.
     reloads: Instant,
     told: Phase,
@@ -320,7 +323,6 @@ impl Keeper<'_> {
 
     /// Logs what was answered, and tells the server, which has a log of its own.
     fn report(&mut self, counts: &[u64]) -> Result<(), String> {
-        let mut any = false;
         for _ in 0..RECORDS {
             let Some(item) = self.records.next() else {
                 break;
@@ -336,10 +338,13 @@ impl Keeper<'_> {
             if let Some(tells) = &mut self.tells {
                 tells.add(&record, name);
             }
-            any = true;
         }
-        if let (Some(log), true) = (&mut self.log, any) {
-            log.flush().map_err(|e| e.to_string())?;
+        if let Some(log) = &mut self.log {
+            let lost = log.flush().map_err(|e| e.to_string())?;
+            if lost > 0 && self.lost == 0 {
+                (self.say)("the log's reader is slow: lines are lost");
+            }
+            self.lost += lost;
         }
         if let Some(tells) = &mut self.tells {
             tells.flush(count(counts, "unlogged"));

@@ -141,6 +141,47 @@ def relogged(folder):
     return ''
 
 
+def piped(folder):
+    """A log that is a pipe needs a reader. One that does not read stops no answer, and gets whole lines later."""
+    log = os.path.join(folder, 'kernel.log')
+    os.mkfifo(log)
+    site = Site(folder, ['--log', log], server=made)
+    try:
+        site.start(f'cannot open {log}: nobody reads this pipe; start its reader first')
+    finally:
+        site.end()
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with Site(folder, ['--log', log], server=made) as site:
+            site.write('a.txt', b'body')
+            site.keep('a.txt')
+            with socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
+                def asks():
+                    for _ in range(100):
+                        client.sendall(b'GET /a.txt HTTP/1.1\r\nHost: test\r\n\r\n')
+                        same('the body', answer(client)[1], b'body')
+                    return 'reader is slow: lines are lost' in site.said()
+
+                until('nest says that lines are lost', asks)
+            read = b''
+            while (more := ready(reader)):
+                read += more
+            form = re.compile(rb'127\.0\.0\.1 - - \[[^]]+\] "GET /a\.txt HTTP/1\.1" 200 \d+')
+            *lines, _ = read.split(b'\n')
+            same('odd lines', [line for line in lines if not form.fullmatch(line)], [])
+    finally:
+        os.close(reader)
+    return f'{len(lines)} lines'
+
+
+def ready(reader):
+    """What is in a pipe at this moment."""
+    try:
+        return os.read(reader, 1 << 16)
+    except BlockingIOError:
+        return b''
+
+
 def strict(folder):
     """A server that ends connections whose Host it does not know is asked for the hosts that nest knows."""
     with open(os.path.join(folder, 'strict'), 'wb'):
