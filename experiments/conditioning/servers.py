@@ -1,7 +1,8 @@
 """The servers of the experiments, each alone and behind filters.
 
 A server is `Server(NAME, filters)`; without filters it runs alone. Apache, nginx and the server that nest generates
-run unmodified behind cc-condition. ccserver uses the library and never runs without filters.
+run unmodified behind cc-condition. ccserver and cc-apache, the Apache of conditioning/port, use the library and never run
+without filters.
 
 Must not know: loads, what is measured.
 """
@@ -31,8 +32,7 @@ server {{ listen 127.0.0.1:{port} backlog={backlog}; root {site}; }} }}
 APACHE = '''ServerRoot {work}
 ServerName localhost
 DefaultRuntimeDir {work}
-LoadModule mpm_prefork_module /usr/lib/apache2/modules/mod_mpm_prefork.so
-LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so
+{own}
 {user}
 PidFile {work}/pid
 ErrorLog {work}/error
@@ -50,6 +50,9 @@ MinSpareServers {workers}
 MaxSpareServers {workers}
 MaxConnectionsPerChild 0
 '''
+
+
+MODULES = ''.join(f'LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n' for name in ('mpm_prefork', 'authz_core'))
 
 
 class Builder:
@@ -74,6 +77,13 @@ class Builder:
             run([self.nest, 'build', f'{TOP}/examples/web/web.nest', '-o', output])
         return output
 
+    def cc_apache(self):
+        """Debian's Apache with the library; Failed if its source cannot be had here."""
+        output = os.path.join(self.folder, 'cc-apache')
+        if not os.path.exists(output):
+            run([f'{TOP}/conditioning/port/apache-prefork.sh', output, BUILD])
+        return output
+
 
 def run(words):
     """Runs a tool; Failed if it cannot."""
@@ -89,10 +99,14 @@ def _nginx(server):
                                       **server.words()), lambda path: ['nginx', '-c', path]
 
 
-def _apache(server):
+def _apache(server, program='apache2', own=MODULES):
     user = 'User www-data\nGroup www-data' if os.geteuid() == 0 else ''
-    return 'apache.conf', APACHE.format(user=user, workers=WORKERS, backlog=BACKLOG, **server.words()), \
-        lambda path: ['apache2', '-d', server.work, '-f', path, '-DFOREGROUND']
+    return 'apache.conf', APACHE.format(user=user, workers=WORKERS, backlog=BACKLOG, own=own, **server.words()), \
+        lambda path: [program, '-d', server.work, '-f', path, '-DFOREGROUND']
+
+
+def _cc_apache(server):
+    return _apache(server, server.shop.cc_apache(), 'AcceptFilter http none\nTypesConfig /dev/null')
 
 
 def _nest(server):
@@ -101,13 +115,13 @@ def _nest(server):
         '--set', f'maxClients={server.clients}', '--set', 'logging=errors']
 
 
-CONFIGURED = {'nginx': _nginx, 'apache': _apache, 'nest': _nest}
-LABEL = {'nginx': 'nginx', 'apache': 'Apache prefork', 'nest': 'nest (examples/web)', 'ccserver': 'ccserver'}
+CONFIGURED = {'nginx': _nginx, 'apache': _apache, 'cc-apache': _cc_apache, 'nest': _nest}
+LABEL = {'nginx': 'nginx', 'apache': 'Apache prefork', 'cc-apache': 'Apache prefork with the library', 'nest': 'nest (examples/web)', 'ccserver': 'ccserver'}
 
 
 def missing(name):
     """Why a server cannot run here, or ''."""
-    program = {'nginx': 'nginx', 'apache': 'apache2'}.get(name)
+    program = {'nginx': 'nginx', 'apache': 'apache2', 'cc-apache': 'apr-1-config'}.get(name)
     return f'{program} is not installed' if program and shutil.which(program) is None else ''
 
 
@@ -147,6 +161,8 @@ class Server:
         path = os.path.join(self.work, path)
         with open(path, 'w', encoding='ascii') as file:
             file.write(text)
+        if self.name == 'cc-apache':
+            return [f'{BUILD}/libexec/cc-chain', *self.filters, '--', *words(path)]
         chosen = [word for f in self.filters for word in ('--filter', f)]
         before = [f'{BUILD}/cc-condition', '--ready', str(ready), *chosen, '--'] if chosen else []
         return [*before, *words(path)]
