@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -271,6 +272,32 @@ def endures(server):
         raise Failed('another service process tells other counts')
 
 
+def rests(server):
+    """a client of the counts for whom there is no descriptor waits, and costs nothing"""
+    where = address(server)
+    counts(where)
+    service = [pid for pid in server.family()[1:] if listens(pid, where)][-1]
+    before = resource.prlimit(service, resource.RLIMIT_NOFILE)
+    resource.prlimit(service, resource.RLIMIT_NOFILE, (3, before[1]))
+    with connected(where) as waiting:
+        waiting.sendall(b'GET /live HTTP/1.0\r\n\r\n')
+        begun = used(service)
+        time.sleep(2)
+        spent = used(service) - begun
+        resource.prlimit(service, resource.RLIMIT_NOFILE, before)
+        if not rest(waiting).startswith(b'HTTP/1.1 200 OK'):
+            raise Failed('it is not answered later')
+    if spent > 0.3:
+        raise Failed(f'{spent:.2f} s of processor time in 2 s')
+
+
+def used(pid):
+    """Seconds of processor time of a process."""
+    with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
+        fields = file.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
 def listens(pid, where):
     """Whether a process has the listening socket of the counts."""
     with open('/proc/net/tcp', encoding='ascii') as file:
@@ -343,7 +370,7 @@ def helpers(nest, model, folder):
         until(where, lambda f: f['nest_helper_queue'] == 0, 'the queue stays')
 
 
-CASES = (exact, judged, waits, crashes, endures, stops)
+CASES = (exact, judged, waits, crashes, endures, rests, stops)
 
 
 def local(binary, folder):

@@ -5,7 +5,7 @@
  * GET and HEAD of /metrics, /ready and /live are answered, one request for each connection
  * (RFC 9112). A request is small, and the reply is made at once, so that a scrape sees one moment.
  * Who sends or reads nothing for five seconds is disconnected, and when all places are taken, the
- * one that has waited longest goes. */
+ * one that has waited longest goes. Without a free descriptor, new clients wait a second. */
 #include "../../platform/platform.h"
 #include "../../workers/supervisor.h"
 #include "counts.h"
@@ -22,7 +22,8 @@ enum {
     HTTP_SCRAPERS = NEST__TASK_WAITS - 1, /* connections at a time */
     HTTP_REQUEST = 4096,                  /* bytes of a request's head, at most */
     HTTP_TIMEOUT_MS = 5000,
-    HTTP_LINGER_MS = 1000
+    HTTP_LINGER_MS = 1000,
+    HTTP_REST_MS = 1000
 };
 
 struct http_scraper {
@@ -34,7 +35,9 @@ struct http_scraper {
     struct nest__metrics_text reply;
 };
 
-static struct http_scraper *http_scrapers; /* scope: process; [HTTP_SCRAPERS] */
+/* scope: process */
+static struct http_scraper *http_scrapers; /* [HTTP_SCRAPERS] */
+static uint64_t http_rests;                /* ms until when no client is accepted; 0: now */
 
 /* -- a request -----------------------------------------------------------------------------------
  */
@@ -217,6 +220,8 @@ static void http_accept(void) {
         scraper->over = false;
         scraper->got = scraper->sent = 0;
         scraper->until = nest__clock_ms() + HTTP_TIMEOUT_MS;
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        http_rests = nest__clock_ms() + HTTP_REST_MS; /* the listener would be ready for ever */
     }
 }
 
@@ -239,7 +244,8 @@ static unsigned http_waits(struct pollfd waits[NEST__TASK_WAITS]) {
     if (http_scrapers == NULL) {
         return 0;
     }
-    waits[n++] = (struct pollfd){.fd = nest__metrics_listener(), .events = POLLIN};
+    waits[n++] =
+        (struct pollfd){.fd = http_rests == 0 ? nest__metrics_listener() : -1, .events = POLLIN};
     for (unsigned i = 0; i < HTTP_SCRAPERS; i++) {
         const struct http_scraper *scraper = &http_scrapers[i];
         if (scraper->fd != -1) {
@@ -273,7 +279,8 @@ static bool http_is_ready(const struct pollfd waits[], unsigned n, int fd) {
     return false;
 }
 
-/* The first call has no descriptors. ms until a client is disconnected; -1: there is no client. */
+/* The first call has no descriptors. ms until a client is disconnected or may come again; -1: no
+ * time matters. */
 static int http_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
     uint64_t now = nest__clock_ms();
     int again = -1;
@@ -293,7 +300,8 @@ static int http_step(const struct pollfd waits[NEST__TASK_WAITS], unsigned n) {
         http_accept();
         again = nest__sooner(again, HTTP_TIMEOUT_MS);
     }
-    return again;
+    http_rests = now >= http_rests ? 0 : http_rests;
+    return http_rests == 0 ? again : nest__sooner(again, (int)(http_rests - now));
 }
 
 const struct nest__task nest__metrics_task = {"metrics", http_begin, http_waits, http_step, NULL};
