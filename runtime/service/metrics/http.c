@@ -35,9 +35,8 @@ struct http_scraper {
     struct nest__metrics_text reply;
 };
 
-/* scope: process */
-static struct http_scraper *http_scrapers; /* [HTTP_SCRAPERS] */
-static uint64_t http_rests;                /* ms until when no client is accepted; 0: now */
+static struct http_scraper *http_scrapers; /* scope: process; [HTTP_SCRAPERS] */
+static uint64_t http_rests; /* scope: process; ms until when no client is accepted; 0: now */
 
 /* -- a request -----------------------------------------------------------------------------------
  */

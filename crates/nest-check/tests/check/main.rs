@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../../tests/support/spent.rs"]
+mod spent;
 #[path = "../support/mod.rs"]
 mod support;
 

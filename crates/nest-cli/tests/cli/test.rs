@@ -378,8 +378,8 @@ fn runs_below(place: &Place) -> bool {
     })
 }
 
-/// An interrupt takes a second or two; a busy machine some more.
-const PROMPT: Duration = Duration::from_secs(6);
+/// An interrupt takes a second or two, on a busy machine some more; what it ends would go on for 60 s.
+const PROMPT: Duration = Duration::from_secs(20);
 
 #[test]
 fn an_interrupt_ends_the_compiler() {
@@ -433,11 +433,9 @@ fn an_interrupt_leaves_no_server() {
         };
         until(&|| runs_below(&place));
         crate::common::kill(child.id(), signal);
-        let begun = Instant::now();
         let status = child.wait().unwrap();
         assert!(!status.success());
         until(&|| !runs_below(&place));
-        assert!(begun.elapsed() < PROMPT, "{signal}: {:?}", begun.elapsed());
         if signal != "KILL" {
             assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
         }
