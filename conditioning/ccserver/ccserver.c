@@ -108,9 +108,12 @@ static bool send_body(int c, const struct answer *answer) {
     struct timeval timeout = {.tv_sec = SEND_TIMEOUT};
     off_t offset = 0;
     setsockopt(c, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-    while (answer->body && offset < answer->size)
-        if (sendfile(c, answer->file, &offset, (size_t)(answer->size - offset)) <= 0)
+    while (answer->body && offset < answer->size) {
+        ssize_t sent = sendfile(c, answer->file, &offset, (size_t)(answer->size - offset));
+        /* With a time limit, a process that is stopped and continued gets EINTR. */
+        if (sent == 0 || (sent == -1 && errno != EINTR))
             return false;
+    }
     return true;
 }
 

@@ -110,7 +110,12 @@ bool ccf__loop_start(void) {
 }
 
 void ccf__events(int wait) {
-    batch_size = epoll_wait(epfd, batch, BATCH, wait);
+    /* Of a process that was stopped and continued, epoll_wait fails with EINTR: bytes that came in
+     * time are looked at before timers that are due now. */
+    do {
+        batch_size = epoll_wait(epfd, batch, BATCH, wait);
+        wait = 0;
+    } while (batch_size == -1 && errno == EINTR);
     for (int i = 0; i < batch_size; i++) {
         struct ccf_watch *watch = batch[i].data.ptr;
         if (watch != NULL)

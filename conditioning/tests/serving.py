@@ -1,9 +1,13 @@
 """Serving: every style of server, requests of every size, persistent connections, descriptors."""
 
+import contextlib
+import os
+import signal
 import socket
+import tempfile
 import threading
 import time
-from support import SERVER, Chain, children, descriptors, expect, field, once, until
+from support import BUILD, SERVER, Chain, children, descriptors, expect, field, once, until
 
 STYLES = ['loop', 'prefork', 'poll', 'select', 'epoll', 'threads']
 
@@ -204,5 +208,51 @@ def no_descriptors():
             client.close()
 
 
+def state(pid):
+    """The letter of a process's state; nothing if it has ended."""
+    with contextlib.suppress(OSError), open(f'/proc/{pid}/stat', encoding='ascii') as file:
+        return file.read().rpartition(')')[2].split()[0]
+    return ''
+
+
+def stopped():
+    """A request that is complete while its filter is stopped for longer than its time is served."""
+    with Chain(['request,timeout=5s']) as chain, chain.client() as client:
+        client.send('GET / HTTP/1.1\r\nHost: a')
+        until(lambda: chain.metrics()['held', 'request'] == 1, 'it is not held')
+        pid = chain.filters()['request'][0]
+        os.kill(pid, signal.SIGSTOP)
+        until(lambda: state(pid) == 'T', 'the filter does not stop')
+        client.send('\r\n\r\n')
+        time.sleep(5.2)     # its time is over
+        os.kill(pid, signal.SIGCONT)
+        expect(client.answer()[0] == 200, 'refused, although it came in time')
+
+
+def continued():
+    """A long answer of ccserver is whole although the child that sends it is stopped and continued."""
+    size = 30_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, 'long'), 'wb') as file:
+            file.write(b'x' * size)
+
+        def server(port):
+            return [os.path.join(BUILD, 'ccserver'), f'127.0.0.1:{port}', folder]
+        with Chain(['request'], server=server) as chain:
+            pid = children(chain.process.pid)['ccserver'][0]
+            with chain.client() as client:
+                client.get('/long')
+                child = until(lambda: children(pid), 'no child sends it')['ccserver'][0]
+                for _ in range(20):     # by then it waits for room, because nobody reads
+                    for number, states in ((signal.SIGSTOP, 'T'), (signal.SIGCONT, 'RSD')):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(child, number)
+                        until(lambda: state(child) in states, f'the child is not {states}')
+                    time.sleep(0.02)
+                status, body = client.answer()
+                os.kill(pid, signal.SIGKILL)
+            expect((status, len(body)) == (200, size), f'{status}, {len(body)} bytes')
+
+
 TESTS = [every_style, sizes, rewritten_large, pipelined, empty_line, expectation, half_closed, closing, addresses,
-         accounts, forks, no_descriptors]
+         accounts, forks, no_descriptors, stopped, continued]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::exporter::response;
 use crate::failure::Failure;
 use crate::gate::Gate;
+use crate::origin::receive;
 
 /// A client that does not ask, or does not read, in this time is left.
 const LIMIT: Duration = Duration::from_millis(100);
@@ -126,7 +127,7 @@ impl Control {
             .and_then(|()| stream.set_read_timeout(Some(LIMIT)))
             .and_then(|()| stream.set_write_timeout(Some(LIMIT)));
         let mut buffer = [0; 1024];
-        let Ok(count) = bounded.and_then(|()| stream.read(&mut buffer)) else {
+        let Ok(count) = bounded.and_then(|()| receive(&mut stream, &mut buffer)) else {
             return;
         };
         let text = reply(&buffer[..count], answer);

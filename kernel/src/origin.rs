@@ -3,7 +3,7 @@
 //! Must not know: files, and which answers are kept.
 
 use std::cell::Cell;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,17 @@ use crate::sockets;
 
 /// A server that does not answer in this time is not asked further.
 const LIMIT: Duration = Duration::from_secs(5);
+
+/// One read. A process that is stopped and continued, and one that handles a signal, finds a read with a time
+/// limit interrupted: that says nothing about the other side.
+pub fn receive(from: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match from.read(buffer) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
 
 /// An answer, as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +90,7 @@ impl Origin {
     /// Whether the server ends the connection now, and has sent nothing more.
     pub fn ends_here(mut self) -> bool {
         let mut byte = [0; 1];
-        self.rest.is_empty() && matches!(self.stream.read(&mut byte), Ok(0))
+        self.rest.is_empty() && matches!(receive(&mut self.stream, &mut byte), Ok(0))
     }
 
     /// The two ends: ours, the server's.
@@ -157,7 +168,7 @@ impl Origin {
 
     fn more(&mut self, until: Instant) -> Result<(), String> {
         let mut buffer = [0; 16_384];
-        match self.stream.read(&mut buffer) {
+        match receive(&mut self.stream, &mut buffer) {
             Ok(0) => Err("the server closed the connection".to_owned()),
             Ok(_) if Instant::now() > until => Err("the server is too slow".to_owned()),
             Ok(count) => {
@@ -186,5 +197,40 @@ impl Answer {
     /// The first of them.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields(name).next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::process::Command;
+
+    #[test]
+    fn who_is_stopped_and_continued_reads_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut origin = Origin::over(stream).unwrap();
+        let served = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            let _ = client.read(&mut request).unwrap();
+            let own = std::process::id();
+            let pair = format!("for i in 1 2 3 4 5; do kill -STOP {own}; kill -CONT {own}; done");
+            assert!(
+                Command::new("sh")
+                    .args(["-c", &pair])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+            client
+                .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
+                .unwrap();
+        });
+        let answer = origin.head("GET", "a", "/", "");
+        served.join().unwrap();
+        assert_eq!(answer.unwrap().status(), Some(204));
     }
 }

@@ -6,6 +6,7 @@ Each check gets a server of its own. Must not know: how servers are built.
 import os
 import re
 import signal
+import threading
 import urllib.request
 
 from checks import FILTERS, LONG, answered, ask, descriptors, expect, held, named, only, until
@@ -233,5 +234,23 @@ def signalled(server, _model):
         expect(not clients.failed, f'{len(clients.failed)} clients failed: {clients.failed[:2]}')
 
 
-ALL = (changes, waits, stops, refuses, lasts, crowded, counts)
+def disturbed(server, _model):
+    """USR1 comes all the time while HUP changes filters: no change is refused."""
+    over = threading.Event()
+    with Server([server.exe + '-logged']) as other:
+        def disturb():
+            while not over.wait(0.005):
+                os.kill(other.process.pid, signal.SIGUSR1)
+        thread = threading.Thread(target=disturb)
+        thread.start()
+        try:
+            for value in range(3000, 3000 + ROUNDS):
+                change(other, f'request.size {value}')
+                ask(other)
+        finally:
+            over.set()
+            thread.join()
+
+
+ALL = (changes, waits, stops, refuses, lasts, crowded, counts, disturbed)
 RETURNING = (returns, signalled)

@@ -249,7 +249,12 @@ static int filters_start(void) {
 static int filters_answer(void) {
     struct cc__message reply = {.bytes = NULL};
     struct pollfd ready = {.fd = filters.control, .events = POLLIN};
-    int got = poll(&ready, 1, FILTERS_ANSWER_MS);
+    uint64_t end = nest__clock_ms() + FILTERS_ANSWER_MS;
+    int got;
+    do { /* a signal such as USR1 ends the wait, but not the time for the answer */
+        uint64_t now = nest__clock_ms();
+        got = poll(&ready, 1, now < end ? (int)(end - now) : 0);
+    } while (got == -1 && errno == EINTR);
     if (got <= 0) {
         return got == 0 ? -ETIMEDOUT : -errno;
     }
