@@ -87,14 +87,19 @@ static struct followed **find(uint64_t cookie) {
     return at;
 }
 
-/* Reads messages about sockets. Each is either gone, or still there. Returns what recv did. */
+/* Reads messages about sockets. Each is either gone, or still there. Returns what recv did; -1 also
+ * if the kernel reports an error. */
 static ssize_t read_sockets(int fd, bool gone, bool *done) {
     _Alignas(struct nlmsghdr) char buffer[32768];
     ssize_t got = recv(fd, buffer, sizeof buffer, 0);
     size_t left = got > 0 ? (size_t)got : 0;
     for (struct nlmsghdr *m = (void *)buffer; NLMSG_OK(m, left); m = NLMSG_NEXT(m, left)) {
         const struct inet_diag_msg *of = NLMSG_DATA(m);
-        *done = *done || m->nlmsg_type == NLMSG_DONE || m->nlmsg_type == NLMSG_ERROR;
+        if (m->nlmsg_type == NLMSG_ERROR) {
+            errno = -((const struct nlmsgerr *)NLMSG_DATA(m))->error;
+            return -1;
+        }
+        *done = *done || m->nlmsg_type == NLMSG_DONE;
         if (m->nlmsg_type != SOCK_DIAG_BY_FAMILY || m->nlmsg_len < NLMSG_LENGTH(sizeof *of))
             continue;
         struct followed **at =

@@ -36,9 +36,11 @@ void nest__notify(const char *state) {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd != -1) {
         (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
-        (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL | beat,
-                     (const struct sockaddr *)(const void *)&to,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
+        socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+        while (sendto(fd, state, strlen(state), MSG_NOSIGNAL | beat,
+                      (const struct sockaddr *)(const void *)&to, size) == -1 &&
+               errno == EINTR) {
+        }
         close(fd);
     }
     errno = saved;
