@@ -41,14 +41,14 @@ fn open(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// Shortens `text` to whole lines of at most `WAITING` bytes. Returns how many lines are lost.
-fn cut(text: &mut Vec<u8>) -> usize {
+/// Shortens `text` to whole lines of at most `WAITING` bytes. Returns whether lines are lost.
+fn cut(text: &mut Vec<u8>) -> bool {
     if text.len() <= WAITING {
-        return 0;
+        return false;
     }
     let end = text[..WAITING].iter().rposition(|byte| *byte == b'\n');
-    let lost = text.split_off(end.map_or(0, |at| at + 1));
-    lost.iter().filter(|byte| **byte == b'\n').count()
+    text.truncate(end.map_or(0, |at| at + 1));
+    true
 }
 
 impl Log {
@@ -80,8 +80,8 @@ impl Log {
         self.text.extend_from_slice(line.as_bytes());
     }
 
-    /// Writes what was added. Returns how many lines are lost because a pipe is full.
-    pub fn flush(&mut self) -> Result<usize, Failure> {
+    /// Writes what was added. Returns whether lines are lost because a pipe is full.
+    pub fn flush(&mut self) -> Result<bool, Failure> {
         let written = self.write();
         written.map_err(|e| Failure::io(format!("cannot write {}", self.path.display()), &e))?;
         Ok(cut(&mut self.text))

@@ -121,7 +121,7 @@ pub fn accelerate(options: &Options, say: &dyn Fn(&str)) -> Result<ExitStatus, F
         log,
         tells,
         counted,
-        lost: 0,
+        lost: false,
         age: options.age,
         looked: Instant::now(),
         tended: Instant::now(),
@@ -202,8 +202,8 @@ struct Keeper<'a> {
     age: Duration,
     looked: Instant,
     tended: Instant,
-    /// Lines of the log.
-    lost: usize,
+    /// Lines of the log, which was said.
+    lost: bool,
     /// Until then the server may read its configuration.
     reloads: Instant,
     told: Phase,
@@ -341,10 +341,10 @@ impl Keeper<'_> {
         }
         if let Some(log) = &mut self.log {
             let lost = log.flush().map_err(|e| e.to_string())?;
-            if lost > 0 && self.lost == 0 {
+            if lost && !self.lost {
                 (self.say)("the log's reader is slow: lines are lost");
             }
-            self.lost += lost;
+            self.lost |= lost;
         }
         if let Some(tells) = &mut self.tells {
             tells.flush(count(counts, "unlogged"));

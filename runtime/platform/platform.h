@@ -61,8 +61,10 @@ uint32_t nest__processors(void);
 int nest__beat(int timeout);
 extern int nest__notify_relay; /* a supervised process sends messages to its supervisor through this
                                   descriptor; otherwise -1 */
-/* What poll(2) reports of a descriptor at this moment; 0: nothing. A signal that is pending makes
- * even a poll that does not wait fail with EINTR, so it is asked again. Async-signal-safe. */
+/* What poll(2) reports of a descriptor until `end`, a time of nest__clock_ms, or at this moment; 0:
+ * nothing. A signal that is pending makes even a poll that does not wait fail with EINTR, so it is
+ * asked again. errno stays. Async-signal-safe. */
+short nest__poll_until(int fd, short events, uint64_t end);
 short nest__poll_now(int fd, short events);
 /* Asks for `signal` when the parent process dies. Returns 0, or -ESRCH if it has already died. */
 int nest__parent_watch(int signal, pid_t parent);

@@ -31,13 +31,19 @@ int nest__try_in_child(int (*what)(void), bool *began) {
     return WIFEXITED(status) ? -WEXITSTATUS(status) : -EPERM;
 }
 
-short nest__poll_now(int fd, short events) {
+short nest__poll_until(int fd, short events, uint64_t end) {
     struct pollfd one = {.fd = fd, .events = events};
-    int found;
+    int found, saved = errno;
     do {
-        found = poll(&one, 1, 0);
+        uint64_t now = end == 0 ? 0 : nest__clock_ms();
+        found = poll(&one, 1, now < end ? (int)(end - now) : 0);
     } while (found == -1 && errno == EINTR);
+    errno = saved;
     return found == -1 ? POLLERR : one.revents;
+}
+
+short nest__poll_now(int fd, short events) {
+    return nest__poll_until(fd, events, 0);
 }
 
 uint64_t nest__clock_ns(void) {

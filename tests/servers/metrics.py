@@ -16,7 +16,7 @@ import tempfile
 import time
 from support.cases import attempt, built
 from support.nest import Failed, program
-from support.server import Client, Server
+from support.server import Client, Server, used
 
 SPEC = r'''
 %option eventServer 64
@@ -281,21 +281,14 @@ def rests(server):
     resource.prlimit(service, resource.RLIMIT_NOFILE, (3, before[1]))
     with connected(where) as waiting:
         waiting.sendall(b'GET /live HTTP/1.0\r\n\r\n')
-        begun = used(service)
+        begun = used([service])
         time.sleep(2)
-        spent = used(service) - begun
+        spent = used([service]) - begun
         resource.prlimit(service, resource.RLIMIT_NOFILE, before)
         if not rest(waiting).startswith(b'HTTP/1.1 200 OK'):
             raise Failed('it is not answered later')
     if spent > 0.3:
         raise Failed(f'{spent:.2f} s of processor time in 2 s')
-
-
-def used(pid):
-    """Seconds of processor time of a process."""
-    with open(f'/proc/{pid}/stat', encoding='latin-1') as file:
-        fields = file.read().rpartition(')')[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
 def listens(pid, where):

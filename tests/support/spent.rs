@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the calling thread has used of the processor.
-pub fn processor() -> Duration {
-    let used = clock_gettime(ClockId::ThreadCPUTime);
+/// What this process or the calling thread, as the clock says, has used of the processor.
+pub fn processor(of: ClockId) -> Duration {
+    let used = clock_gettime(of);
     Duration::new(
         used.tv_sec.cast_unsigned(),
         u32::try_from(used.tv_nsec).expect("less than a second"),

@@ -8,6 +8,8 @@
 
 #[path = "../../../tests/support/sample.rs"]
 mod sample;
+#[path = "../../../tests/support/spent.rs"]
+mod spent;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,8 +17,9 @@ use std::time::{Duration, Instant};
 
 use nest_machine::Overrides;
 use nest_syntax::Loader;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::ClockId;
 use sample::Volume;
+use spent::processor;
 
 /// Of the processor, for one input, unoptimised, beside the other tests. A real one takes a
 /// thousandth of it.
@@ -197,9 +200,9 @@ fn run(what: &str, texts: impl Iterator<Item = (u64, String)>) {
         .unwrap();
     for (number, text) in texts {
         inputs.send(text.clone()).unwrap();
-        let (started, before) = (Instant::now(), processor());
+        let (started, before) = (Instant::now(), processor(ClockId::ProcessCPUTime));
         loop {
-            let used = processor() - before;
+            let used = processor(ClockId::ProcessCPUTime) - before;
             match done.recv_timeout(Duration::from_millis(100)) {
                 Ok(()) => {
                     if used > LIMIT / 4 {
@@ -218,15 +221,6 @@ fn run(what: &str, texts: impl Iterator<Item = (u64, String)>) {
             }
         }
     }
-}
-
-/// What this process has used of the processor: a busy machine is no mistake of the compiler's.
-fn processor() -> Duration {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(
-        used.tv_sec.cast_unsigned(),
-        u32::try_from(used.tv_nsec).unwrap(),
-    )
 }
 
 fn compile(text: &str) {

@@ -248,17 +248,10 @@ static int filters_start(void) {
 /* An answer of cc-chain. 0 or -errno; -EPIPE: it has ended. */
 static int filters_answer(void) {
     struct cc__message reply = {.bytes = NULL};
-    struct pollfd ready = {.fd = filters.control, .events = POLLIN};
-    uint64_t end = nest__clock_ms() + FILTERS_ANSWER_MS;
-    int got;
-    do { /* a signal such as USR1 ends the wait, but not the time for the answer */
-        uint64_t now = nest__clock_ms();
-        got = poll(&ready, 1, now < end ? (int)(end - now) : 0);
-    } while (got == -1 && errno == EINTR);
-    if (got <= 0) {
-        return got == 0 ? -ETIMEDOUT : -errno;
+    if (nest__poll_until(filters.control, POLLIN, nest__clock_ms() + FILTERS_ANSWER_MS) == 0) {
+        return -ETIMEDOUT;
     }
-    got = cc__receive(filters.control, &reply, MSG_DONTWAIT);
+    int got = cc__receive(filters.control, &reply, MSG_DONTWAIT);
     if (got == 1) {
         filters.owed--;
         return reply.head.type == CC__REPLY ? -(int)reply.head.demand : -EPROTO;

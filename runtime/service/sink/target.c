@@ -88,13 +88,7 @@ void nest__sink_leave(struct nest__sink_targets *targets) {
 
 /* Whether it takes more, within the time that is left. */
 static bool target_takes(int fd) {
-    struct pollfd room = {.fd = fd, .events = POLLOUT};
-    int found;
-    do {
-        uint64_t now = nest__clock_ms();
-        found = poll(&room, 1, now < target_until ? (int)(target_until - now) : 0);
-    } while (found == -1 && errno == EINTR);
-    return found == 1;
+    return nest__poll_until(fd, POLLOUT, target_until) != 0;
 }
 
 /* `last`: nobody would learn more from it. */
