@@ -246,7 +246,7 @@ services! {
         "none.c" Both(&With(Feature::Files), &Not(&CONTENTS));
     }
     blocks With(Feature::Blocks), [] {
-        "blocks.h" All;
+        "blocks.h" Not(&BLOCKS_STEP); // script.c includes none
         "stay.c" Either(&PROCESSORS, &BLOCKS_STAY);
         "blocks.c" BLOCKS_MOVE;
         "script.c" BLOCKS_STEP;
