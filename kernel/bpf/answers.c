@@ -5,6 +5,12 @@
 #include "heads.h"
 #include "types.h"
 
+/* An answer of ours saves as much time as it takes to copy so many bytes. */
+#define SAVED_BYTES 8192
+/* A connection on which so many more bytes were copied than answers of ours have saved is left to
+ * the server. */
+#define COPIED_MOST (256 << 10)
+
 struct copy {
     struct sk_msg_md *msg;
     struct entry *entry;
@@ -95,6 +101,15 @@ INLINE void log_answer(struct tcp_sock *socket, struct entry *entry, struct tag 
         count_add(COUNT_UNLOGGED, 1);
 }
 
+/* Accounts for an answer: what was copied, less what it saved. 0: the server alone would be faster
+ * on this connection. Savings are bounded, because what a client asks for changes. */
+INLINE int pays(struct connection *connection, __u32 copied, __u32 saved) {
+    connection->loss += (int)copied - (int)saved;
+    if (connection->loss < -COPIED_MOST)
+        connection->loss = -COPIED_MOST;
+    return connection->loss <= COPIED_MOST;
+}
+
 /* The answer cannot be sent whole. Nothing may follow it on this connection. */
 INLINE int give_up(struct connection *connection) {
     if (!connection->broken)
@@ -131,6 +146,8 @@ INLINE int send_answer(struct sk_msg_md *msg, struct connection *connection,
     connection->sent++;
     connection->answered = now_coarse();
     connection->queued -= size;
+    if (!pays(connection, size, SAVED_BYTES))
+        leave_to_server(connection);
     count_add(COUNT_HITS, 1);
     count_add(COUNT_BYTES, size);
     if (tag.kind & KIND_UNCHANGED)
@@ -173,7 +190,7 @@ INLINE int read_answer(struct sk_msg_md *msg, struct connection *connection,
         return 0;
     if (!walk.sized && !connection->bodyless && status != 204 && status != 304)
         return 0;
-    if (body > 1U << 30 || msg->size > walk.end + body)
+    if (body > 1U << 30 || msg->size > walk.end + body || !pays(connection, body, 0))
         return 0;
     connection->end = socket->write_seq + walk.end + body;
     connection->known = 1;

@@ -112,6 +112,8 @@ struct connection {
     __u32 sent;
     __u32 broken;   /* an answer could not be sent whole */
     __u32 accepted; /* no request waits that came before the server accepted the connection */
+    int loss;       /* bytes that were copied, less what our answers have saved */
+    __u32 padding;
 };
 
 /* A client of the port: addresses in network order, those of IPv4 in the first word. */

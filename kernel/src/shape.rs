@@ -147,7 +147,7 @@ pub fn owed(connection: &[u8; CONNECTION]) -> u32 {
 }
 
 /// A connection.
-pub const CONNECTION: usize = 72;
+pub const CONNECTION: usize = 80;
 
 /// The two ends of an answer without a socket, and what is known of it.
 pub const FLOW: usize = 36;

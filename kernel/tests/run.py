@@ -31,6 +31,7 @@ from browsers import browsers, choosy
 from conditions import unchanged
 from early import early
 from generated import generated, halted, idle, logged, ports, restarted, spoiled, without
+from leaving import leaves
 from reloads import piped, relogged, reloaded, rights, strict
 from singles import closes, reused, six
 
@@ -553,7 +554,7 @@ def frames(folder):
 
 
 TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
-         neighbour, early, blocking, rings, refused, background, told, exported, exhausted, reloaded, rights, relogged, piped, strict,
+         neighbour, early, leaves, blocking, rings, refused, background, told, exported, exhausted, reloaded, rights, relogged, piped, strict,
          generated, logged, ports, spoiled, restarted, idle, halted, without, segments, frames, conversations, others]
 
 
