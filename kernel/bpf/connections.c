@@ -22,8 +22,7 @@ INLINE int is_elsewhere(struct bpf_sock_ops *context) {
 
 /* What the server sends over a socket in a map is copied. So a connection that the server alone
  * answers leaves the maps when the client acknowledges something; the socket is locked then. Bytes
- * that the server has not read would be lost: such a connection stays. Where the kernel took bytes
- * before the accept, copied_seq lacks them for ever, and so it stays, too. */
+ * that the server has not read would be lost: such a connection stays. */
 INLINE void leave(struct bpf_sock_ops *context) {
     __u64 key = socket_cookie(context);
     struct connection *connection = map_lookup(&connections, &key);

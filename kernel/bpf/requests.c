@@ -214,14 +214,12 @@ INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
 /* Whether the request came before the server accepted the connection, and must be left to it. This
  * program sees such requests inside the server's first read. That read sets copied_seq when it ends
  * to what it has read itself, so bytes that are taken meanwhile count as unread for ever: the
- * socket looks readable all the time, and a server that asks epoll whether it is would never sleep.
- * One that is told of new bytes alone does not mind. The socket is also owned while segments are
- * seen that came during a call of the server or of the thread that sends answers; then the
- * connection is accepted, but only the thread shows it. */
+ * socket looks readable all the time, a server that asks epoll whether it is would never sleep, and
+ * the connection could not leave the maps. The socket is also owned while segments are seen that
+ * came during a call of the server or of the thread that sends answers; then the connection is
+ * accepted, but only the thread shows it. */
 INLINE int is_early(struct connection *connection, struct tcp_sock *socket) {
-    __u32 zero = 0;
-    struct clock *clock = map_lookup(&clocks, &zero);
-    if (connection->accepted || (clock && clock->edges))
+    if (connection->accepted)
         return 0;
     if (((struct sock *)socket)->sk_lock.owned && !(current_task()->flags & PF_KTHREAD))
         return 1;
@@ -241,20 +239,9 @@ INLINE int trim(struct __sk_buff *skb, struct connection *connection) {
     return 1;
 }
 
-/* Passes the bytes on. Where answers of ours may be queued, notes how far the server must read to
- * have them: relative to what it has read, because copied_seq lacks what the kernel took before an
- * accept. */
-INLINE int pass(struct __sk_buff *skb, struct connection *connection) {
-    struct tcp_sock *socket;
-    __u32 read;
-    if (!connection->promised || !skb->sk)
-        return SK_PASS;
-    socket = tcp_socket(skb->sk);
-    if (!socket)
-        return SK_PASS;
-    read = socket->copied_seq;
-    connection->unread =
-        (at_or_after(read, connection->unread) ? read : connection->unread) + skb->len;
+/* Passes the bytes on, and notes how far the server must read to have them. */
+INLINE int pass(struct connection *connection) {
+    connection->unread = connection->next;
     return SK_PASS;
 }
 
@@ -273,7 +260,7 @@ int nest_verdict(struct __sk_buff *skb) {
     trimmed = trim(skb, connection);
     connection->next += skb->len;
     if (connection->mode == MODE_USER)
-        return pass(skb, connection);
+        return pass(connection);
     scratch = map_lookup(&scratches, &zero);
     if (!skb->sk || !scratch || trimmed)
         goto user;
@@ -301,8 +288,8 @@ int nest_verdict(struct __sk_buff *skb) {
     count_add(COUNT_PASSED, 1);
     if (request.fields)
         count_add(COUNT_FIELDS, 1);
-    return pass(skb, connection);
+    return pass(connection);
 user:
     leave_to_server(connection);
-    return pass(skb, connection);
+    return pass(connection);
 }

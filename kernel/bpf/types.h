@@ -78,7 +78,6 @@ struct block {
 struct clock {
     __u64 until;
     __u64 date;  /* which of `dates` is valid */
-    __u64 edges; /* the server hears of new bytes once, not as long as there are some */
     __u64 group; /* the number of the server's control group */
 };
 

@@ -31,10 +31,7 @@ const PAUSED: usize = 4096;
 pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
     let ended = || shared.ended.load(Ordering::SeqCst);
     match server::examine(shared.port, &shared.names(), group, shared.polls, &ended) {
-        Ok(edges) => {
-            shared.edges.store(edges, Ordering::SeqCst);
-            shared.enter(Phase::On);
-        }
+        Ok(()) => shared.enter(Phase::On),
         Err(reason) => return shared.enter(Phase::Off(reason)),
     }
     let mut paused: BTreeMap<Name, Instant> = BTreeMap::new();

@@ -38,7 +38,7 @@ pub struct Answers {
 
 /// The clock of the programs, and what they count.
 pub struct Clock {
-    clocks: Array<MapData, [u64; 4]>,
+    clocks: Array<MapData, [u64; 3]>,
     dates: Array<MapData, [u8; 32]>,
     second: u64,
     which: u64,
@@ -215,9 +215,8 @@ fn monotonic() -> u64 {
 }
 
 impl Clock {
-    /// Lets the programs answer for `lease` nanoseconds more; 0 ends it at once. `edges`: the server waits by
-    /// edge-triggered epoll.
-    pub fn renew(&mut self, lease: u64, edges: bool) -> Result<(), String> {
+    /// Lets the programs answer for `lease` nanoseconds more; 0 ends it at once.
+    pub fn renew(&mut self, lease: u64) -> Result<(), String> {
         let failed = |e: aya::maps::MapError| format!("cannot set the clock of the programs: {e}");
         let second = date::now();
         if second != self.second {
@@ -230,7 +229,7 @@ impl Clock {
             (self.second, self.which) = (second, which);
         }
         let until = if lease == 0 { 0 } else { monotonic() + lease };
-        let values = [until, self.which, u64::from(edges), self.group];
+        let values = [until, self.which, self.group];
         self.clocks.set(0, values, 0).map_err(failed)
     }
 }

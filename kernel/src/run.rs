@@ -287,8 +287,7 @@ impl Keeper<'_> {
     /// One turn: the clock, the files, the space, the log.
     fn turn(&mut self) -> Result<(), String> {
         if self.shared.phase() == Phase::On {
-            let edges = self.shared.edges.load(Ordering::SeqCst);
-            self.clock.renew(LEASE, edges)?;
+            self.clock.renew(LEASE)?;
         }
         let changed = locked(&self.shared.follow).changed();
         let mut cache = locked(&self.shared.cache);
@@ -409,7 +408,7 @@ impl Keeper<'_> {
             return;
         };
         // Fails only if the kernel lacks memory; then the time runs out by itself.
-        let _ = self.clock.renew(0, false);
+        let _ = self.clock.renew(0);
         let hurries = self.counted.is_some();
         let until = Instant::now() + if hurries { HURRY } else { SETTLE };
         loop {

@@ -22,9 +22,6 @@ const START: Duration = Duration::from_secs(60);
 /// The bit of a file's flags that says that reads do not block.
 const NONBLOCK: u32 = 0o4000;
 
-/// The bit of the events of epoll that asks for edges.
-const EDGES: u32 = 1 << 31;
-
 /// The server.
 pub enum Server {
     /// It is a child of nest.
@@ -83,9 +80,8 @@ fn greet(mut origin: Origin, host: &str) -> Result<Origin, String> {
     Ok(origin)
 }
 
-/// Waits until the server answers, and finds out whether the kernel may answer in its place, and whether the
-/// server waits by edge-triggered epoll. It is asked for each of `hosts` until one is answered: a server may end
-/// connections whose `Host` it does not know.
+/// Waits until the server answers, and finds out whether the kernel may answer in its place. It is asked for each
+/// of `hosts` until one is answered: a server may end connections whose `Host` it does not know.
 ///
 /// After a request that the kernel takes, a read that blocks returns EAGAIN, which a blocking server takes for an
 /// error. io_uring reads so, too: each request that the kernel takes wakes its receive, which finds nothing,
@@ -98,7 +94,7 @@ pub fn examine(
     group: &Group,
     polls: bool,
     ended: &dyn Fn() -> bool,
-) -> Result<bool, String> {
+) -> Result<(), String> {
     let until = Instant::now() + START;
     let origin = loop {
         match Origin::connect(port) {
@@ -124,7 +120,7 @@ pub fn examine(
             "the server reads by io_uring, whose receives block after 128 that found nothing"
                 .to_owned(),
         ),
-        Some(holder) if holder.flags & NONBLOCK != 0 => Ok(holder.edges),
+        Some(holder) if holder.flags & NONBLOCK != 0 => Ok(()),
         Some(_) => Err("the server reads from blocking sockets".to_owned()),
         None => Err(
             "no process of the server has the connection, so nest cannot see whether it \
@@ -140,8 +136,6 @@ struct Holder {
     flags: u32,
     /// The process has a ring of io_uring.
     rings: bool,
-    /// It waits for the connection by epoll, and is told of new bytes once.
-    edges: bool,
 }
 
 /// How a process of the server has the socket open.
@@ -156,44 +150,6 @@ fn holder(inode: u64, group: &Group) -> Option<Holder> {
         let info = fs::read_to_string(format!("/proc/{id}/fdinfo/{number}")).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
-        let edges = links
-            .iter()
-            .filter(|(_, link)| link == "anon_inode:[eventpoll]");
-        let edges = edges.filter_map(|(file, _)| {
-            let text = fs::read_to_string(format!("/proc/{id}/fdinfo/{file}")).ok()?;
-            triggered(&text, number)
-        });
-        Some(Holder {
-            flags,
-            rings,
-            edges: edges.fold(None, |all, one| Some(all.unwrap_or(true) && one)) == Some(true),
-        })
+        Some(Holder { flags, rings })
     })
-}
-
-/// Of a descriptor of epoll, as /proc tells it: whether it tells of new bytes of this file once, not as long as
-/// there are some; nothing if it does not watch the file.
-fn triggered(told: &str, number: &str) -> Option<bool> {
-    let line = |line: &str| {
-        let mut words = line.strip_prefix("tfd:")?.split_whitespace();
-        let same = words.next()? == number && words.next()? == "events:";
-        let events = u32::from_str_radix(words.next()?, 16).ok()?;
-        same.then_some(events & EDGES != 0)
-    };
-    told.lines().find_map(line)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::triggered;
-
-    #[test]
-    fn edges_are_told_from_levels() {
-        let told = "pos:\t0\nflags:\t02\n\
-            tfd:        5 events:       19 data:   8  pos:0 ino:1 sdev:8\n\
-            tfd:        7 events: 8000201d data:   9  pos:0 ino:2 sdev:8\n";
-        assert_eq!(triggered(told, "5"), Some(false));
-        assert_eq!(triggered(told, "7"), Some(true));
-        assert_eq!(triggered(told, "8"), None);
-    }
 }

@@ -31,8 +31,6 @@ pub struct Shared {
     pub cache: Mutex<Cache>,
     pub follow: Mutex<Follow>,
     pub ended: AtomicBool,
-    /// The server waits by edge-triggered epoll.
-    pub edges: AtomicBool,
     phase: Mutex<Phase>,
     refused: Mutex<BTreeMap<String, u64>>,
 }
@@ -53,7 +51,6 @@ impl Shared {
             cache: Mutex::new(cache),
             follow: Mutex::new(follow),
             ended: AtomicBool::new(false),
-            edges: AtomicBool::new(false),
             phase: Mutex::new(Phase::Waits),
             refused: Mutex::default(),
         }
