@@ -136,10 +136,11 @@ static uint32_t fill_blocks(uint64_t size) {
  * cannot come in would empty the store each time that somebody asks for it. */
 static bool fill_fits(uint32_t blocks) {
     uint64_t held = 0;
+    const bool *end = fill.pinned + nest__contents.entries + 1, *at = fill.pinned + 1;
     fill_pins();
-    for (uint32_t number = 1; number <= nest__contents.entries; number++) {
-        const struct nest__entry *entry = fill_entry(number);
-        if (fill.pinned[number] && atomic_load(&entry->version) != 0) {
+    while ((at = memchr(at, true, (size_t)(end - at))) != NULL) { /* few of many are pinned */
+        const struct nest__entry *entry = fill_entry((uint32_t)(at++ - fill.pinned));
+        if (atomic_load(&entry->version) != 0) {
             held += fill_blocks(entry->size);
         }
     }
@@ -173,17 +174,23 @@ static uint32_t fill_room(uint32_t blocks) {
     }
 }
 
+/* The next free block; there is one. */
+static uint32_t fill_free(void) {
+    const bool *first = fill.taken + 1, *end = first + nest__contents.blocks;
+    const bool *at = first + fill.block % nest__contents.blocks;
+    const bool *found = memchr(at, false, (size_t)(end - at));
+    found = found == NULL ? memchr(first, false, (size_t)(at - first)) : found;
+    fill.block = (uint32_t)(found - first) + 1;
+    return fill.block;
+}
+
 /* Takes free blocks, of which there are enough. */
 static uint32_t fill_take(uint32_t blocks) {
     uint32_t first = NEST__STORE_NONE, last = NEST__STORE_NONE;
     fill.room -= blocks;
-    for (uint32_t end = 0; blocks > 0;) {
-        uint32_t block = 1 + fill.block++ % nest__contents.blocks;
-        if (fill.taken[block]) {
-            continue;
-        }
+    for (uint32_t end = 0; blocks > 0; blocks--) {
+        uint32_t block = fill_free();
         fill.taken[block] = true;
-        blocks--;
         if (last != NEST__STORE_NONE && block == end) {
             nest__contents.extent[last].blocks++;
         } else {
