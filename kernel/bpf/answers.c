@@ -160,14 +160,13 @@ INLINE int send_answer(struct sk_msg_md *msg, struct connection *connection,
 /* Reads the head of the server's answer, which this message begins with. 0: where it ends is
  * unknown. */
 INLINE int read_answer(struct sk_msg_md *msg, struct connection *connection,
-                       struct tcp_sock *socket) {
+                       struct tcp_sock *socket, struct scratch *scratch) {
     struct walk walk = {.answer = 1};
-    __u32 zero = 0, size = msg->size, status, body;
-    struct scratch *scratch = map_lookup(&scratches, &zero);
+    __u32 size = msg->size, status, body;
     unsigned char *data;
     if (size > HEAD_BYTES)
         size = HEAD_BYTES;
-    if (!scratch || size < 16 || msg_pull(msg, 0, size, 0))
+    if (size < 16 || msg_pull(msg, 0, size, 0))
         return 0;
     data = (void *)(long)msg->data;
     if (data + 16 > (unsigned char *)(long)msg->data_end)
@@ -197,6 +196,18 @@ INLINE int read_answer(struct sk_msg_md *msg, struct connection *connection,
     return 1;
 }
 
+/* Whether it is known where the answer ends that this message begins with. */
+INLINE int learn_end(struct sk_msg_md *msg, struct connection *connection,
+                     struct tcp_sock *socket) {
+    struct scratch *scratch = borrow();
+    int known;
+    if (!scratch)
+        return 0;
+    known = read_answer(msg, connection, socket, scratch);
+    give_back(scratch);
+    return known;
+}
+
 /* Follows what the server sends. */
 INLINE int follow(struct sk_msg_md *msg, struct connection *connection, struct tcp_sock *socket) {
     if (connection->mode == MODE_USER)
@@ -204,7 +215,7 @@ INLINE int follow(struct sk_msg_md *msg, struct connection *connection, struct t
     if (connection->mode == MODE_WAITS && connection->known) {
         if (at_or_after(connection->end, socket->write_seq + msg->size))
             return SK_PASS;
-    } else if (connection->mode == MODE_WAITS && read_answer(msg, connection, socket)) {
+    } else if (connection->mode == MODE_WAITS && learn_end(msg, connection, socket)) {
         return SK_PASS;
     }
     leave_to_server(connection);

@@ -61,6 +61,7 @@ int nest_connect(struct bpf_sock_ops *context) {
     fresh.next = context->rcv_nxt;
     fresh.seen = context->rcv_nxt;
     fresh.unread = context->rcv_nxt;
+    fresh.early = context->rcv_nxt;
     if (map_update(&connections, &key, &fresh, BPF_ANY))
         return 1;
     socket_callbacks(context, BPF_SOCK_OPS_STATE_CB_FLAG | BPF_SOCK_OPS_RTT_CB_FLAG);
@@ -101,6 +102,16 @@ INLINE int admit_fin(struct connection *connection, struct __sk_buff *skb, __u32
     return 0;
 }
 
+/* Notes that a segment which ends at `end` came before the server accepted the connection, if so.
+ */
+INLINE void note_early(struct connection *connection, struct __sk_buff *skb, __u32 end) {
+    struct tcp_sock *socket = skb->sk ? tcp_socket(skb->sk) : 0;
+    if (socket && ((struct sock *)socket)->sk_socket)
+        connection->accepted = 1;
+    else if (at_or_after(end, connection->early))
+        connection->early = end;
+}
+
 /* Sees each segment before TCP does. 0 discards it, and the client sends it again. */
 SECTION("cgroup_skb/ingress")
 int nest_guard(struct __sk_buff *skb) {
@@ -139,5 +150,7 @@ int nest_guard(struct __sk_buff *skb) {
         return 0;
     if (at_or_after(start + length, connection->seen))
         connection->seen = start + length;
+    if (!connection->accepted)
+        note_early(connection, skb, start + length);
     return 1;
 }

@@ -211,20 +211,13 @@ INLINE int answer_here(struct __sk_buff *skb, struct connection *connection,
     return 1;
 }
 
-/* Whether the request came before the server accepted the connection, and must be left to it. This
- * program sees such requests inside the server's first read. That read sets copied_seq when it ends
- * to what it has read itself, so bytes that are taken meanwhile count as unread for ever: the
- * socket looks readable all the time, a server that asks epoll whether it is would never sleep, and
- * the connection could not leave the maps. The socket is also owned while segments are seen that
- * came during a call of the server or of the thread that sends answers; then the connection is
- * accepted, but only the thread shows it. */
-INLINE int is_early(struct connection *connection, struct tcp_sock *socket) {
-    if (connection->accepted)
-        return 0;
-    if (((struct sock *)socket)->sk_lock.owned && !(current_task()->flags & PF_KTHREAD))
-        return 1;
-    connection->accepted = 1;
-    return 0;
+/* Whether the request in the skb came before the server accepted the connection, and must be left
+ * to it. This program sees such requests inside the server's first read. That read sets copied_seq
+ * when it ends to what it has read itself, so bytes that are taken meanwhile count as unread for
+ * ever: the socket looks readable all the time, a server that asks epoll whether it is would never
+ * sleep, and the connection could not leave the maps. */
+INLINE int is_early(struct connection *connection, struct __sk_buff *skb) {
+    return !at_or_after(skb->cb[0], connection->early);
 }
 
 /* Removes bytes that came before: a segment can repeat some, and the kernel does not remove them
@@ -245,42 +238,38 @@ INLINE int pass(struct connection *connection) {
     return SK_PASS;
 }
 
-SECTION("sk_skb/stream_verdict")
-int nest_verdict(struct __sk_buff *skb) {
-    __u32 zero = 0;
-    struct scratch *scratch;
-    struct connection *connection;
+/* What becomes of a request. */
+enum fate {
+    FATE_ANSWERED,
+    FATE_FOLLOWED, /* the server gets it, and its answer is followed */
+    FATE_USER      /* the server gets it, and all that comes after it */
+};
+
+/* Decides about the request in the skb. */
+INLINE enum fate decide(struct __sk_buff *skb, struct connection *connection,
+                        struct scratch *scratch, __u64 key) {
     struct tcp_sock *socket;
     struct request request;
-    __u64 key = socket_cookie(skb);
-    int trimmed, early;
-    connection = map_lookup(&connections, &key);
-    if (!connection || !skb->len)
-        return SK_PASS;
-    trimmed = trim(skb, connection);
-    connection->next += skb->len;
-    if (connection->mode == MODE_USER)
-        return pass(connection);
-    scratch = map_lookup(&scratches, &zero);
-    if (!skb->sk || !scratch || trimmed)
-        goto user;
+    int early;
+    if (!skb->sk)
+        return FATE_USER;
     socket = tcp_socket(skb->sk);
     if (!socket)
-        goto user;
-    early = is_early(connection, socket);
+        return FATE_USER;
+    early = is_early(connection, skb);
     request = read_request(skb, scratch, 0);
     if (request.closing)
         note_closing(now_coarse());
     if (request.line == LINE_UNSURE || request.closing)
-        goto user;
+        return FATE_USER;
     if (connection->mode == MODE_WAITS) {
         if (!connection->known || !at_or_after(socket->write_seq, connection->end))
-            goto user;
+            return FATE_USER;
         connection->mode = MODE_KERNEL;
     }
     if (request.line == LINE_PLAIN &&
         answer_here(skb, connection, socket, scratch, &request, key, early))
-        return SK_PASS;
+        return FATE_ANSWERED;
     connection->mode = MODE_WAITS;
     connection->known = 0;
     connection->bodyless = request.head;
@@ -288,8 +277,31 @@ int nest_verdict(struct __sk_buff *skb) {
     count_add(COUNT_PASSED, 1);
     if (request.fields)
         count_add(COUNT_FIELDS, 1);
-    return pass(connection);
-user:
-    leave_to_server(connection);
+    return FATE_FOLLOWED;
+}
+
+SECTION("sk_skb/stream_verdict")
+int nest_verdict(struct __sk_buff *skb) {
+    struct scratch *scratch;
+    struct connection *connection;
+    __u64 key = socket_cookie(skb);
+    enum fate fate = FATE_USER;
+    int trimmed;
+    connection = map_lookup(&connections, &key);
+    if (!connection || !skb->len)
+        return SK_PASS;
+    trimmed = trim(skb, connection);
+    connection->next += skb->len;
+    if (connection->mode == MODE_USER)
+        return pass(connection);
+    scratch = trimmed ? 0 : borrow();
+    if (scratch) {
+        fate = decide(skb, connection, scratch, key);
+        give_back(scratch);
+    }
+    if (fate == FATE_ANSWERED)
+        return SK_PASS;
+    if (fate == FATE_USER)
+        leave_to_server(connection);
     return pass(connection);
 }

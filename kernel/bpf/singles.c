@@ -262,15 +262,14 @@ INLINE void log_single(struct segment *segment, struct single *single, __u32 kin
 }
 
 /* Answers the request if its answer is kept, and fits into what may be sent at once. */
-INLINE int answer_single(struct __sk_buff *skb, struct work *work, __u64 now) {
+INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratch *scratch,
+                         __u64 now) {
     struct segment *segment = &work->segment;
     struct single *single = &work->single;
-    struct scratch *scratch;
     struct request request;
     struct entry *entry;
-    __u32 zero = 0, *index, which, room;
-    scratch = map_lookup(&scratches, &zero);
-    if (!scratch || segment->odd || segment->data + segment->length != skb->len)
+    __u32 *index, which, room;
+    if (segment->odd || segment->data + segment->length != skb->len)
         return PASS;
     request = read_request(skb, scratch, segment->data);
     if (request.line != LINE_PLAIN || !request.closing || request.condition.tag ||
@@ -431,7 +430,12 @@ int nest_single(struct __sk_buff *skb) {
         (segment->flags & ~TCP_PSH) != TCP_ACK || segment->number != handshake->expected ||
         segment->acknowledged != handshake->acknowledged)
         return PASS;
-    if (segment->length)
-        return answer_single(skb, work, now);
+    if (segment->length) {
+        struct scratch *scratch = borrow();
+        int decided = scratch ? answer_single(skb, work, scratch, now) : PASS;
+        if (scratch)
+            give_back(scratch);
+        return decided;
+    }
     return is_held(handshake, now) ? DROP : PASS;
 }

@@ -110,9 +110,9 @@ struct connection {
         promised; /* numbers of promised and sent answers: a repeated one must not be sent again */
     __u32 sent;
     __u32 broken;   /* an answer could not be sent whole */
-    __u32 accepted; /* no request waits that came before the server accepted the connection */
+    __u32 accepted; /* a segment came after the server had accepted the connection */
+    __u32 early;    /* the end of what came before it did, as a sequence number */
     int loss;       /* bytes that were copied, less what our answers have saved */
-    __u32 padding;
 };
 
 /* A client of the port: addresses in network order, those of IPv4 in the first word. */
@@ -299,15 +299,20 @@ struct tags {
 
 /* Room for one head, and for the words that are read before and past it. */
 struct scratch {
+    __u32 borrowed;
+    __u32 padding;
     __u64 before;
     unsigned char bytes[HEAD_BYTES + 64];
     struct question question;
     struct tags tags;
 };
 
+/* One for a program that runs for a process, and one for a program that runs for the network and
+ * has interrupted it. */
+#define SCRATCHES 2
 struct {
     KIND(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    KIND(max_entries, 1);
+    KIND(max_entries, SCRATCHES);
     HOLDS(key, __u32);
     HOLDS(value, struct scratch);
 } scratches SECTION(".maps");
@@ -365,15 +370,11 @@ struct sock_common {
     struct sock *skc_listener;
 } KERNEL;
 
-typedef struct {
-    int owned;
-} KERNEL socket_lock_t;
-
 struct sock {
     struct sock_common __sk_common;
-    socket_lock_t sk_lock;
     int sk_wmem_queued;
     int sk_sndbuf;
+    struct socket *sk_socket; /* NULL: nobody has accepted it */
     struct sock_cgroup_data sk_cgrp_data;
 } KERNEL;
 
@@ -462,6 +463,22 @@ INLINE __u64 cookie_of(struct tcp_sock *socket) {
 /* Whether sequence number `a` is at or after `b`. */
 INLINE int at_or_after(__u32 a, __u32 b) {
     return (__s32)(a - b) >= 0;
+}
+
+/* A scratch buffer of this CPU, which nobody else uses until `give_back`; NULL: all are in use. */
+INLINE struct scratch *borrow(void) {
+    __u32 which;
+    for (which = 0; which < SCRATCHES; which++) {
+        __u32 key = which;
+        struct scratch *scratch = map_lookup(&scratches, &key);
+        if (scratch && !__sync_lock_test_and_set(&scratch->borrowed, 1))
+            return scratch;
+    }
+    return 0;
+}
+
+INLINE void give_back(struct scratch *scratch) {
+    __sync_lock_test_and_set(&scratch->borrowed, 0);
 }
 
 /* From now on the server answers everything on this connection. */
