@@ -553,9 +553,14 @@ def frames(folder):
     return apart('frames.py')
 
 
+def nested(folder):
+    """Programs that interrupt each other on a CPU do not take one connection's request for another's."""
+    return apart('nested.py')
+
+
 TESTS = [kept, closes, reused, six, unchanged, browsers, choosy, changed, versions, left, replaced, stopped, killed, attached, unattached,
          neighbour, early, leaves, blocking, rings, refused, background, told, exported, exhausted, reloaded, rights, relogged, piped, strict,
-         generated, logged, ports, spoiled, restarted, idle, halted, without, segments, frames, conversations, others]
+         generated, logged, ports, spoiled, restarted, idle, halted, without, segments, frames, nested, conversations, others]
 
 
 def main():
