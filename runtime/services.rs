@@ -206,7 +206,7 @@ services! {
         "channels.h" With(Feature::Channels);
         "channels.c" With(Feature::Channels);
     }
-    dial With(Feature::Dial), [Need] + state {
+    dial With(Feature::Dial), [Start, Need] + state {
         "dial.h" With(Feature::Dial);
         "address.h" DIALS;
         "address.c" DIALS;

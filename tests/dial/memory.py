@@ -19,6 +19,11 @@ from support.server import Client
 MUCH = bytes(range(256)) * 1200     # more than a relay copies before it opens a pipe
 ALONE = ('event', 'uring')          # all blocks of these belong to one process, so they can be counted
 
+# a thread that cannot begin; and what the C library says, or does, when it cannot read its files
+UNKNOWN = tuple(f'{error}: cannot look up'.encode() for error in ('EAGAIN', 'ENOENT', 'ETIMEDOUT'))
+# how long the C library asks servers for names that it did not find in its files; resolv.conf(5)
+NAMES = {'RES_OPTIONS': 'timeout:1 attempts:1'}
+
 
 class Ended(Exception):
     """The action has no memory: it says so, or its client's connection has ended."""
@@ -73,9 +78,7 @@ def number(stack, client, other, _):
 
 def name(stack, client, other, _):
     """$dial of a name"""
-    # a thread that cannot begin; and what the C library says, or does, when it cannot read its files
-    say(client, f'DIAL localhost:{other.port} 2000', 'dialled',
-        (b'EAGAIN: cannot look up', b'ENOENT: cannot look up', b'ETIMEDOUT: cannot look up'))
+    say(client, f'DIAL localhost:{other.port} 2000', 'dialled', UNKNOWN)
     stack.enter_context(other.take())
 
 
@@ -147,6 +150,20 @@ def attempted(act, server, folder, short):
             say(client, 'PING', 'pong')
         with Client(server) as late:
             ask(late, 'PING', 'pong')
+
+
+def first(short, start):
+    """without memory, at each allocation of a process's first lookup: it looks up later names"""
+    failed, number = -1, 0
+    while short.failed() > failed:      # the last one did
+        failed, number = short.failed(), number + 1
+        with contextlib.closing(start()) as server, contextlib.closing(Other()) as other, Client(server) as client:
+            with short.short(number, False), contextlib.suppress(Ended):
+                say(client, f'DIAL localhost:{other.port} 2000', 'dialled', UNKNOWN)
+            with contextlib.suppress(Ended):        # so does one whose connection has ended
+                say(client, 'PING', 'pong')
+                ask(client, f'DIAL localhost:{other.port} 9000', 'dialled')
+    expect(number > 3, 'hardly anything was allocated')
 
 
 def check(report, form, server, short, folder):

@@ -77,8 +77,12 @@ def scarce(report, form, folder, nest):
     """Memory runs out, for a server that has nothing else loaded."""
     short = Memory(folder)
     exe = driver.built(nest, os.path.join(HERE, 'server.nest'), form, folder)
-    server = Server([exe], SSL_CERT_FILE=certificate(folder)[0], **short.environment)
+    def start():
+        return Server([exe], SSL_CERT_FILE=certificate(folder)[0], **memory.NAMES, **short.environment)
+    server = start()
     try:
+        if form in memory.ALONE:    # nothing else in the server allocates meanwhile
+            driver.tried(report, form, server, memory.first, short, start)
         memory.check(report, form, server, short, folder)
     finally:
         server.close()

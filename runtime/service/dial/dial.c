@@ -33,6 +33,15 @@ struct dial {
     int error; /* of the last attempt */
 };
 
+int nest__dial_start(void) {
+    if (nest__resolve_prepare() == 0) {
+        return 0;
+    }
+    int error = -errno;
+    nest__say("cannot start: the system's resolver of names: %s", strerror(errno));
+    return error;
+}
+
 struct nest__need nest__dial_need(void) {
     uint64_t each = 2 * ((uint64_t)nest__config.input_buffer + 4);
     return (struct nest__need){"input of second connections", "inputBuffer", NEST__FURTHER * each,

@@ -11,6 +11,7 @@ struct nest__dial_state {
     char error[NEST__DIAL_TEXT]; /* why the last one failed; "" if it did not */
 };
 
+int nest__dial_start(void);
 struct nest__need nest__dial_need(void);
 
 #endif

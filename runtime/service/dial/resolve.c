@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +120,19 @@ static void resolve_thread(void) {
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     pthread_attr_destroy(&attributes);
+}
+
+/* If glibc (2.36) has no memory when it reads resolv.conf for the first time, it keeps a lock, and
+ * all later lookups of the process wait for ever. So that is done before memory can be short. */
+int nest__resolve_prepare(void) {
+    errno = 0;
+    if (res_init() == 0) {
+        return 0;
+    }
+    if (errno == 0) {
+        errno = EIO;
+    }
+    return -1;
 }
 
 struct nest__lookup *nest__resolve_begin(const char *host, uint16_t port, int *event) {

@@ -6,6 +6,8 @@
 
 struct nest__lookup; /* shared by the action that waits and the thread that looks up */
 
+/* Called once, before anything is looked up, and before a fork. 0; -1 and errno. */
+int nest__resolve_prepare(void);
 /* Begins to look up a name. *event becomes readable when the result is there, and belongs to the
  * caller. NULL and errno. */
 struct nest__lookup *nest__resolve_begin(const char *host, uint16_t port, int *event);

@@ -5,6 +5,10 @@
 
 #include <errno.h>
 
+int nest__dial_start(void) {
+    return 0;
+}
+
 struct nest__need nest__dial_need(void) {
     return (struct nest__need){"input of second connections", "inputBuffer", 0, 0};
 }
