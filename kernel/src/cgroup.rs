@@ -26,25 +26,36 @@ pub fn mounted() -> Option<PathBuf> {
     })
 }
 
+/// How the names of groups begin that were made here; behind it: the port, `-`, and the process.
+const PREFIX: &str = "nest-accelerate-";
+
+/// Whether it is the name of a group whose maker has ended.
+fn left(name: &str) -> bool {
+    let id = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split_once('-'));
+    id.and_then(|(_, id)| id.parse::<u32>().ok())
+        .is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists())
+}
+
 impl Group {
     /// The group of a server that runs: its folder.
     pub fn of(own: PathBuf) -> Self {
         Group { own, before: None }
     }
 
-    /// Makes the group below the one in which nest runs. Removes groups that earlier runs left empty.
+    /// Makes the group below the one in which nest runs. Removes groups that ended runs left empty.
     pub fn create(port: u16) -> Result<Self, Failure> {
         let missing = || Failure::Missing(vec!["cgroup2 is not mounted".to_owned()]);
         let mount = mounted().ok_or_else(missing)?;
         let before = mount.join(process::group("self").ok_or_else(missing)?);
-        let prefix = format!("nest-accelerate-{port}-");
         for old in fs::read_dir(&before).into_iter().flatten().flatten() {
-            if old.file_name().to_string_lossy().starts_with(&prefix) {
+            if left(&old.file_name().to_string_lossy()) {
                 // Fails while a process is in it, and then it stays.
                 let _ = fs::remove_dir(old.path());
             }
         }
-        let own = before.join(format!("{prefix}{}", std::process::id()));
+        let own = before.join(format!("{PREFIX}{port}-{}", std::process::id()));
         match fs::create_dir(&own) {
             Ok(()) => Ok(Group {
                 own,

@@ -51,6 +51,17 @@ def free_port():
         return server.getsockname()[1]
 
 
+def ended_group():
+    """Makes a control group like one that an ended nest has left behind, of a port and process that cannot be."""
+    with open('/proc/mounts', encoding='utf-8') as file:
+        mount = next(line.split()[1] for line in file if line.split()[2] == 'cgroup2')
+    with open('/proc/self/cgroup', encoding='utf-8') as file:
+        own = next(line[3:].strip() for line in file if line.startswith('0::'))
+    path = f'{mount}{own}/nest-accelerate-0-4294967295'
+    os.makedirs(path, exist_ok=True)
+    return path
+
+
 def lacks():
     """Why this machine cannot run the tests; None if it can."""
     return kernel.lacks(NEST)

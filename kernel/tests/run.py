@@ -24,7 +24,7 @@ import urllib.request
 
 import fuzz
 import servers
-from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, free_port, lacks, sample, same, undated,
+from accelerated import (NEST, ROOT, WAIT, Failed, Report, Site, answer, ended_group, free_port, lacks, sample, same, undated,
                          until)
 from attach import attached, neighbour, unattached
 from browsers import browsers, choosy
@@ -280,7 +280,9 @@ def killed(folder):
                     late = asked - end
             same('an old answer, more than a second after the kill', late, None)
         site.end_nginx()
+        group = ended_group()
         site.start()
+        same('a group that is left over', os.path.exists(group), False)
         site.keep('a.txt')
         same('after the next start', site.get('a.txt')[1], b'new.')
     return f'{load.answers} answers'
