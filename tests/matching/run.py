@@ -119,7 +119,9 @@ class Round:
             self.report.line(given == due, f'seed {self.seed}', 'no byte is looked at twice',
                              f'{due} bytes', f'the matcher was given {given} bytes, {due} are due')
         due = INPUTS * len(self.specification.sets)
-        if matches * 2 < len(cases) or len(cases) * 4 < due * 3:
+        # Some 0.7 matches a conversation; of those that end at once what no rule takes, with an inputBuffer of 16, 0.34 in the worst
+        # of 48 rounds.
+        if matches * 10 < len(cases) or len(cases) * 4 < due * 3:
             raise Failed(f'{len(cases)} conversations of {due} have {matches} matches, and libpcre2 gave up '
                          f'on {unknown} more: that checks too little')
 
