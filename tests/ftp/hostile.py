@@ -119,10 +119,12 @@ def swaps(world):
     before = os.stat(world.path('bob/private'))
     at = os.open(own, os.O_RDONLY)
     swapper, seen = Swapper(world.path('alice/swap'), own, world.path('alice/link')), set()
+    turns = 0
     swapper.start()
     try:
         with Control(world) as c:
-            for _ in range(150):
+            while turns < 150 or (len(seen) < 3 and turns < 3000):     # few commands succeed in a server with sanitizers
+                turns += 1
                 with open(os.open('private', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=at), 'wb') as file:
                     file.write(b'own')
                 for verb, kind in (('RETR swap/private', 'I'), ('RETR swap/private', 'A'), ('LIST swap', 'I'), ('NLST swap/*', 'I')):
