@@ -77,8 +77,10 @@ def scarce(report, form, folder, nest):
     """Memory runs out, for a server that has nothing else loaded."""
     short = Memory(folder)
     exe = driver.built(nest, os.path.join(HERE, 'server.nest'), form, folder)
+
     def start():
         return Server([exe], SSL_CERT_FILE=certificate(folder)[0], **memory.NAMES, **short.environment)
+
     server = start()
     try:
         if form in memory.ALONE:    # nothing else in the server allocates meanwhile
