@@ -91,9 +91,12 @@ class Chain:
             stdin=subprocess.DEVNULL, stderr=self.errors, env=environment(**env))
         try:
             until(self.ready, 'the server does not answer')
+            if server is None:
+                until(self.settled, 'the filters have not begun')
         except Wrong as wrong:
+            said = self.said()
             self.close()
-            raise Wrong(f'{wrong}: {self.said()}') from None
+            raise Wrong(f'{wrong}: {said}') from None
 
     def ready(self):
         """Whether it listens, or has ended."""
@@ -103,6 +106,15 @@ class Chain:
             s.connect(('127.0.0.1', self.port))
             return True
         return False
+
+    def settled(self):
+        """Whether filters have begun, and the client that asked for it has come and gone.
+
+        The server's socket accepts connections before the filters are there.
+        """
+        samples = self.metrics().items()
+        return (any(value for (name, _), value in samples if name == 'accepted')
+                and not any(value for (name, _), value in samples if name == 'held'))
 
     def said(self):
         """What was written to standard error."""
