@@ -1,10 +1,12 @@
 """What each filter decides."""
 
+import os
 import re
+import signal
 import socket
 import struct
 import time
-from support import Chain, expect, field, once, until
+from support import WAIT, Chain, expect, field, once, until
 
 OVERDUE = ['request,timeout=300ms']
 
@@ -16,24 +18,25 @@ def request_refuses():
              ('POST / HTTP/1.1\r\nContent-Length: 9999999\r\n\r\n', 413, 'body too large'),
              ('POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n', 400,
               'malformed')]
-    with Chain(OVERDUE) as chain:
-        for data, want, reason in cases:
-            before = chain.metrics().get((reason, 'request'), 0)
-            with chain.client() as client:
-                client.send(data)
-                expect(client.answer()[0] == want, f'{data[:40]!r} does not get {want}')
-                expect(client.ended(), 'not closed')
-            expect(chain.metrics()[reason, 'request'] == before + 1, f'{reason} is not counted')
-        expect(not chain.requests(), 'the server has seen something')
-        with chain.client() as client:      # a byte now and then prolongs nothing
-            start = time.monotonic()
-            while not client.closed_now() and time.monotonic() < start + 5:
-                try:
-                    client.send('G')
-                except OSError:
-                    break
-                time.sleep(0.05)
-            expect(time.monotonic() - start < 4, 'a trickle is not overdue')
+    for filters, some in ((OVERDUE, cases[:1]), (['request,timeout=60s'], cases[1:])):     # a client may be slow, too
+        with Chain(filters) as chain:
+            for data, want, reason in some:
+                before = chain.metrics().get((reason, 'request'), 0)
+                with chain.client() as client:
+                    client.send(data)
+                    expect(client.answer()[0] == want, f'{data[:40]!r} does not get {want}')
+                    expect(client.ended(), 'not closed')
+                expect(chain.metrics()[reason, 'request'] == before + 1, f'{reason} is not counted')
+            expect(not chain.requests(), 'the server has seen something')
+    with Chain(OVERDUE) as chain, chain.client() as client:     # a byte now and then prolongs nothing
+        start = time.monotonic()
+        while not client.closed_now():
+            expect(time.monotonic() - start < WAIT, 'a trickle is not overdue')
+            try:
+                client.send('G')
+            except OSError:
+                break
+            time.sleep(0.05)
 
 
 def request_sheds():
@@ -56,7 +59,7 @@ def request_sheds():
 
 def request_holds_many():
     """request: two thousand clients that send nothing do not keep others from being served."""
-    with Chain(['request', 'priority']) as chain:
+    with Chain(['request,timeout=60s', 'priority']) as chain:
         idle = [socket.create_connection(('127.0.0.1', chain.port)) for _ in range(2000)]
         until(lambda: chain.metrics()['held', 'request'] >= 2000, 'not all are held')
         start = time.monotonic()
@@ -70,14 +73,22 @@ def request_holds_many():
 def persist_ends_idle():
     """persist: an idle connection lives so long; at the limit the oldest makes room; pieces may come."""
     with Chain(['request', 'persist,idle=400ms,limit=4']) as chain:
-        with chain.client() as client:
-            expect(client.get('/').answer()[0] == 200, 'first')
-            client.send('GET / HT')
-            time.sleep(0.6)
-            client.send('TP/1.1\r\nHost: a\r\n\r\n')
-            expect(client.answer()[0] == 200, 'a request that had begun was cut')
-            start = time.monotonic()
-            expect(client.ended() and 0.2 < time.monotonic() - start < 5, 'idle time')
+        quick = False
+        for _ in range(9):
+            with chain.client() as client:
+                start = time.monotonic()
+                expect(client.get('/').answer()[0] == 200, 'first')
+                client.send('GET / HT')
+                quick = time.monotonic() - start < 0.4      # else the idle time may have been over: again
+                if not quick:
+                    continue
+                time.sleep(0.6)
+                start = time.monotonic()
+                client.send('TP/1.1\r\nHost: a\r\n\r\n')
+                expect(client.answer()[0] == 200, 'a request that had begun was cut')
+                expect(client.ended() and time.monotonic() - start > 0.39, 'idle time')
+                break
+        expect(quick, 'this machine is too slow to tell')
     with Chain(['request', 'persist,idle=60s,limit=4']) as chain:
         clients = [chain.client() for _ in range(8)]
         for client in clients:
@@ -91,12 +102,15 @@ def persist_ends_idle():
 def priority_chooses():
     """priority: a rare visitor is served before the requests of a busy network that wait."""
     with Chain(['request', 'priority']) as chain:
-        first = chain.client('127.1.1.1').get('/slow')
-        until(lambda: '/slow' in chain.requests(), 'not begun')
+        first = chain.client('127.1.1.1').get('/hold')
+        until(lambda: '/hold' in chain.requests(), 'not begun')
+        server = chain.server()
+        os.kill(server, signal.SIGSTOP)     # it does not end before all wait
         heavy = [chain.client('127.1.1.1').get(f'/heavy{i}') for i in range(15)]
         until(lambda: chain.metrics()['held', 'priority'] == 15, 'the requests do not wait there')
         rare = chain.client('127.77.1.1').get('/rare')
         until(lambda: chain.metrics()['held', 'priority'] == 16, 'the rare one does not wait')
+        os.kill(server, signal.SIGCONT)
         for client in [first, rare, *heavy]:
             expect(client.answer()[0] == 200, 'an answer')
         expect(chain.requests()[1] == '/rare', f'the order was {chain.requests()}')
@@ -128,22 +142,29 @@ def priority_sheds():
 def slowread_limits():
     """slowread: a network has its share of the server; more waits, or is refused."""
     for mode in ('delay', 'reject'):
-        with Chain(['request', f'slowread,of=20,mode={mode}'], 'prefork') as chain:
-            # 10 % of 20 for a /24, 15 % for a /16, 25 % for a /8.
-            start = time.monotonic()
-            clients = [chain.client('127.3.3.3').get('/slow') for _ in range(6)]
-            other = chain.client('127.3.4.4').get('/other')
-            expect(other.answer()[0] == 200, f'{mode}: the neighbour')
-            expect(time.monotonic() - start < 0.29, f'{mode}: the neighbour waited')
-            answers = [client.answer()[0] for client in clients]
-            took = time.monotonic() - start
-            if mode == 'delay':
-                expect(answers == [200] * 6 and took > 0.85, f'{answers} in {took:.2f} s')
-            else:
-                expect(answers.count(200) == 2 and answers.count(503) == 4, f'{answers}')
-            # An answer is there before the server has given its share back.
-            until(lambda: once(chain.port, address='127.3.3.3')[0] == 200, f'{mode}: afterwards')
-            until(lambda: not chain.metrics()['held', 'slowread'], 'something is still held')
+        quick = False
+        for _ in range(9):
+            with Chain(['request', f'slowread,of=20,mode={mode}'], 'prefork') as chain:
+                # 10 % of 20 for a /24, 15 % for a /16, 25 % for a /8.
+                start = time.monotonic()
+                clients = [chain.client('127.3.3.3').get('/slow') for _ in range(6)]
+                other = chain.client('127.3.4.4').get('/other')
+                expect(other.answer()[0] == 200, f'{mode}: the neighbour')
+                # Else a slow one may have been over before all had come: again.
+                quick = time.monotonic() - start < 0.29
+                if not quick:
+                    continue
+                answers = [client.answer()[0] for client in clients]
+                took = time.monotonic() - start
+                if mode == 'delay':
+                    expect(answers == [200] * 6 and took > 0.85, f'{answers} in {took:.2f} s')
+                else:
+                    expect(answers.count(200) == 2 and answers.count(503) == 4, f'{answers}')
+                # An answer is there before the server has given its share back.
+                until(lambda: once(chain.port, address='127.3.3.3')[0] == 200, f'{mode}: afterwards')
+                until(lambda: not chain.metrics()['held', 'slowread'], 'something is still held')
+                break
+        expect(quick, f'{mode}: the neighbour waited')
 
 
 def slowread_before_request():
@@ -195,11 +216,16 @@ def check_refuses():
 def ratelimit_limits():
     """ratelimit: a burst, then a rate; before or behind request; others are not touched."""
     with Chain(['request', 'ratelimit,rate=5,burst=4']) as chain:
-        answers = [once(chain.port, address='127.5.5.5')[0] for _ in range(10)]
-        expect(answers[:4] == [200] * 4 and answers.count(429) >= 4, f'{answers}')
+        for number in range(9):     # again with another client, if the rate has allowed more meanwhile
+            start = time.monotonic()
+            answers = [once(chain.port, address=f'127.5.5.{number + 10}')[0] for _ in range(10)]
+            expect(answers[:4] == [200] * 4, f'{answers}')
+            if time.monotonic() - start < 0.6:
+                break
+        expect(answers.count(429) >= 4, f'{answers}')
         expect(once(chain.port, address='127.5.5.6')[0] == 200, 'another client')
         time.sleep(0.5)
-        expect(once(chain.port, address='127.5.5.5')[0] == 200, 'after a pause')
+        expect(once(chain.port, address=f'127.5.5.{number + 10}')[0] == 200, 'after a pause')
     with Chain(['ratelimit,rate=10,burst=1,prefix=8,wait=5s', 'request']) as chain:
         start = time.monotonic()
         clients = [chain.client(f'127.5.{i}.5').get('/') for i in range(8)]

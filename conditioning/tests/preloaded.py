@@ -21,7 +21,7 @@ def nginx_serves():
     """nginx serves IPv4 and IPv6, reloads, and does not see incomplete requests."""
     if missing('nginx'):
         return missing('nginx')
-    with Conditioned('nginx', nginx, 'request,timeout=1s', 'check,slashes=refuse', options=PRELOAD) as server:
+    with Conditioned('nginx', nginx, 'request,timeout=4s', 'check,slashes=refuse', options=PRELOAD) as server:
         good(server.port, 20)
         good(server.port, 2, '::1')
         with Client(server.port) as slow:

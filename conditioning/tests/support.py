@@ -1,5 +1,6 @@
 """What the tests share: servers with chains, clients, the list of results."""
 
+import collections
 import contextlib
 import os
 import re
@@ -39,12 +40,16 @@ def until(condition, why, wait=WAIT):
         time.sleep(0.02)
 
 
+RESERVED = collections.deque(maxlen=32)     # sockets
+
+
 def free_port():
-    """A TCP port that nobody listens on."""
-    with socket.socket() as s:
-        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(('', 0))
-        return s.getsockname()[1]
+    """A TCP port that nobody listens on. It stays bound, so that nobody but a server with SO_REUSEADDR gets it."""
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('', 0))
+    RESERVED.append(s)
+    return s.getsockname()[1]
 
 
 def environment(**more):

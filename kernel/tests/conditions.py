@@ -48,10 +48,13 @@ def unchanged(folder):
         until('the kernel says 304', lambda: asked(tags(tag)) and told_here())
         for fields in here:
             for method in ('GET', 'HEAD'):
-                before = told_here()
-                if b' 304 ' not in asked(fields, method):
-                    raise Failed(f'{method} with {fields!r} is not answered with 304')
-                same(f'304s of the kernel to {method} with {fields!r}', told_here() - before, 1)
+                def by_kernel(fields=fields, method=method):
+                    before = told_here()
+                    if b' 304 ' not in asked(fields, method):
+                        raise Failed(f'{method} with {fields!r} is not answered with 304')
+                    return told_here() - before == 1
+                # On a busy machine the loader may be late, and the server answers.
+                until(f'the kernel says 304 to {method} with {fields!r}', by_kernel)
         before = told_here()
         for fields in passed_on:
             asked(fields)

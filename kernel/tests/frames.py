@@ -273,8 +273,12 @@ def main():
             for case in CASES:
                 before, started = site.counts()['singles'], time.monotonic()
                 try:
-                    case(make)
-                    count = site.counts()['singles'] - before
+                    count = 0
+                    for _ in range(5):      # on a busy machine the loader may be late, and the server answers
+                        case(make)
+                        count = site.counts()['singles'] - before
+                        if count > 0:
+                            break
                     report.line(count > 0, 'tap', case.__doc__, f'{time.monotonic() - started:.1f} s',
                                 'the kernel answered nothing')
                 except Failed as error:

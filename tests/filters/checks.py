@@ -113,13 +113,14 @@ def refusals(server, _model):
 
 def deadlines(server, _model):
     """An incomplete message is ended at the filter's time limit, and meanwhile costs no worker."""
-    waiting = [Client(server) for _ in range(150)]
+    waiting = [Client(server) for _ in range(149)]
+    start = time.monotonic()
+    waiting.append(Client(server))
     for client in waiting:
         client.send(b'say sl')
     ask(server)
-    start = time.monotonic()
     expect(waiting[-1].rest() == b'', 'an incomplete message has an answer')
-    expect(time.monotonic() - start > 1, 'it was ended before its time')
+    expect(time.monotonic() - start > 2.9, 'it was ended before its time')
     for client in waiting:
         expect(client.rest() == b'', 'an incomplete message has an answer')
         client.socket.close()
@@ -170,7 +171,12 @@ def exact(server, model):
         client.send(b'say x\n')
         client.expect(b'x\n')
         client.socket.close()
-    until(f'as many descriptors as before: {before}', lambda: counts() == before)
+    until(f'as many descriptors as before: {before}', lambda: fewer(counts(), before))
+
+
+def fewer(now, most):
+    """Whether no count is larger. Some of those before may have been about to be closed."""
+    return len(now) == len(most) and all(n is not None and n <= m for n, m in zip(now, most))
 
 
 def settled(counts):

@@ -10,7 +10,7 @@ import signal
 import socket
 import time
 
-from checks import LONG, ask, expect, held, named, settled, until, worker, descriptors
+from checks import LONG, ask, expect, fewer, held, named, settled, until, worker, descriptors
 from load import Load
 from support.nest import Failed
 from support.server import Client, Server
@@ -82,7 +82,7 @@ def idles(server, _model):
             client.send(b'say ' + word + b'\n')
             client.expect(word + b'\n')
         expect(client.rest() == b'', 'a silent client has an answer')
-        expect(time.monotonic() - start >= 1, 'it was let go before its time')
+        expect(time.monotonic() - start >= 3, 'it was let go before its time')
         ask(other)
 
 
@@ -136,7 +136,7 @@ def exact(server, model):
             for _ in range(5):
                 client.send(b'say x\n')
                 client.expect(b'x\n')
-    until(f'as many descriptors as before: {before}', lambda: counts() == before)
+    until(f'as many descriptors as before: {before}', lambda: fewer(counts(), before))
 
 
 def stops(server, _model):

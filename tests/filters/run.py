@@ -29,7 +29,7 @@ FORMS = [(model, ()) for model in SOCKET_MODELS] + [
 def build(nest, model, folder):
     """Servers of the model: one, one that gives connections back to its filter, one whose filter refuses
     its options when it starts, one that tells counts, one with a log, and one whose filter keeps connections
-    for a second."""
+    for three seconds."""
     exe = os.path.join(folder, model)
     for name, out in (('server', exe), ('returning', f'{exe}-returning')):
         run([nest, 'build', '--model', model, os.path.join(HERE, f'{name}.nest'), '-o', out])
@@ -37,7 +37,7 @@ def build(nest, model, folder):
             ('server', 'net8=100 net16=100 net24=100', 'net8=100\n%filter ratelimit rate=1000000', f'{exe}-wrong'),
             ('server', '%filter request timeout=3s', '%option metrics 127.0.0.1:0\n%filter request timeout=60s', f'{exe}-counted'),
             ('server', '%option drainTimeout 10s', '%option drainTimeout 10s\n%option accessLog ./access', f'{exe}-logged'),
-            ('returning', 'persist timeout=3s idle=60s', 'persist timeout=3s idle=1s', f'{exe}-returning-idle')):
+            ('returning', 'persist timeout=3s idle=60s', 'persist timeout=3s idle=3s', f'{exe}-returning-idle')):
         with open(os.path.join(HERE, f'{name}.nest'), encoding='utf-8') as file:
             text = file.read()
         with open(os.path.join(folder, 'changed.nest'), 'w', encoding='utf-8') as file:
