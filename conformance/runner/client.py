@@ -14,7 +14,7 @@ from . import literal, timeouts, trace
 from .unread import unread
 
 MOST = 256 << 20         # the maximum output for a client; a client that gets more would get it for ever
-SILENCE = 5              # seconds without a byte after which a pattern is considered not to match
+SILENCE = 20             # seconds without a byte after which a pattern is considered not to match
 COARSE = 30              # ms by which the server's clock may differ from ours
 _SIOCOUTQ = 0x5411
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ECONNABORTED)

@@ -121,7 +121,7 @@ def stop(binary):
     begun = time.monotonic()
     status, said = server.stop()
     took = time.monotonic() - begun
-    check("nobody delays it for long", (status, said, 0.9 < took < 4), (1, "", True))
+    check("nobody delays it for long", (status, said, 0.9 < took < 20), (1, "", True)) # writeTimeout is 30 s
     try:
         check("who is cut is reset", read_all(half), None)
     except ConnectionResetError:
@@ -146,19 +146,20 @@ def queued(binary):
 
 
 def limits(binary):
-    server = Server(binary, "--set", "idleTimeout=300ms", "--set", "readTimeout=600ms",
-                    "--set", "writeTimeout=500ms", "--set", "lingerTimeout=200ms")
+    server = Server(binary, "--set", "idleTimeout=2s", "--set", "readTimeout=4s",
+                    "--set", "writeTimeout=500ms", "--set", "lingerTimeout=10s")
     begun = time.monotonic()
     idle, half, slow = server.connect(), server.connect(), server.connect(SO_RCVBUF=4096)
     slow.sendall(b"BIG 30000000\n") # more than the system takes for a client that does not read
     half.sendall(b"ECHO ")
     check("idle", read_all(idle), b"hello\r\nbye: timed out\r\n")
-    check("idle: after its time", 0.29 < time.monotonic() - begun < 5, True)
+    check("idle: after its time", 1.99 < time.monotonic() - begun < 20, True)
     for byte in b"abcde":
         half.sendall(bytes([byte]))
         time.sleep(0.02)
     check("unfinished", read_all(half), b"hello\r\nbye: timed out\r\n")
-    check("unfinished: not renewed by bytes", 0.59 < time.monotonic() - begun < 5, True)
+    check("unfinished: not renewed by bytes", 3.99 < time.monotonic() - begun < 20, True)
+    half.close()
     time.sleep(1)
     got = 0
     try:

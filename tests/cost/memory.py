@@ -106,19 +106,21 @@ def check_lines(report, servers, folder):
 
 
 def switches(server):
-    """{task: context switches so far} of all its processes and threads."""
+    """{task: context switches so far, None if it does not sleep} of all its processes and threads."""
     tasks = (task for pid in server.family() for task in glob.glob(f'/proc/{pid}/task/*/status'))
     out = {}
     for task in tasks:
         with contextlib.suppress(OSError), open(task, encoding='latin-1') as file:   # it may end
-            out[task] = sum(int(line.split()[1]) for line in file if 'ctxt_switches' in line)
+            fields = dict(line.split(':', 1) for line in file)
+            sleeps = fields['State'].split()[0] == 'S'
+            out[task] = sum(int(fields[f'{how}voluntary_ctxt_switches']) for how in ('', 'non')) if sleeps else None
     return out
 
 
 def settled(server):
     """Their switches, once they are the same for a while."""
     last, end = None, time.monotonic() + 15
-    while (now := switches(server)) != last:
+    while (now := switches(server)) != last or None in now.values():    # a task may wait for a processor
         if time.monotonic() > end:
             raise Failed('the server never came to rest')
         last = now
@@ -139,7 +141,7 @@ def check_idle(report, servers):
                 before = settled(server)
                 time.sleep(IDLE)
                 after = switches(server)
-                found = sum(abs(after.get(task, 0) - before.get(task, 0))
+                found = sum(abs((after.get(task, 0) or 0) - before.get(task, 0))
                             for task in set(before) | set(after))
                 report.line(found == 0, model, f'{count} idle connections, {len(before)} tasks',
                             f'{found}')

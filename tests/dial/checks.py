@@ -304,7 +304,7 @@ def leaves(server, other, _):
 
 def ends(server, other, _):
     """A client that ends its output alone is waited for, unless $cancelOnEnd said otherwise"""
-    for command in ('LINE 100', 'WAIT 900 30000', 'RELAY 20000', 'SLEEP 20000', 'INTO 100'):
+    for command in ('LINE 100', 'WAIT 60000 90000', 'RELAY 20000', 'SLEEP 20000', 'INTO 100'):
         said = server.said().count('the client is gone')
         with dialled(server, other) as (client, connection):
             if command != 'RELAY 20000':
@@ -482,9 +482,9 @@ def waits(server, other, _):
     """$waitFor: a descriptor that becomes ready, and one that does not"""
     with dialled(server, other) as (client, connection):
         ask(client, 'WAIT 20 9000', 'ready')
-        ask(client, 'WAIT 900 100', 'ETIMEDOUT')
+        ask(client, 'WAIT 60000 100', 'ETIMEDOUT')
         ask(client, 'ROOM 100', 'ETIMEDOUT 2 2')
-        client.send(b'WAIT 900 30000\n')
+        client.send(b'WAIT 60000 90000\n')
         time.sleep(0.05)
         reset(client.socket)
         expect(all_of(connection) in (None, b''), 'the wait of a client that is gone goes on')

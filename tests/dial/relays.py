@@ -178,7 +178,7 @@ def cut(server, other, _):
     """After a reset or the limit of silence, what is in a pipe still comes, in order; then what the action says"""
     said = server.said().count('relay ETIMEDOUT')
     with dialled(server, other) as (client, connection):
-        client.send(b'RELAY 400\n')
+        client.send(b'RELAY 5000\n')
         sent = filled(connection)
         until('the end of the relay', lambda: server.said().count('relay ETIMEDOUT') > said, LIMIT)
         client.send(b'CUT\nQUIT\n')

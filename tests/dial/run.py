@@ -94,7 +94,7 @@ def proxies(report, form, folder, nest):
     """examples/proxy, in front of two servers."""
     exe = driver.built(nest, proxy.SPEC, form, folder)
     backends = [proxy.Backend(b'one'), proxy.Backend(b'two')]
-    server = Server([exe], options=['readTimeout=2s', 'serverName=proxy'], arguments=[f'127.0.0.1:{b.port}' for b in backends])
+    server = Server([exe], options=['readTimeout=8s', 'serverName=proxy'], arguments=[f'127.0.0.1:{b.port}' for b in backends])
     try:
         for check in proxy.ALL:
             driver.tried(report, form, server, check, server, *backends)

@@ -136,6 +136,7 @@ def versions(world):
     old = b'old\n' * 3_000_000
     for cut in (False, True):
         world.put('alice/version', old)
+        world.put('alice/newer', b'new\n' * 3_000_000)
         with Control(world) as c:
             c.ask('TYPE A', 200)
             data = c.passive()
@@ -147,7 +148,6 @@ def versions(world):
                 all_of(data)
                 c.code(451)
             else:
-                world.put('alice/newer', b'new\n' * 3_000_000)
                 os.rename(world.path('alice/newer'), world.path('alice/version'))
                 expect(begin + (all_of(data) or b'') == old.replace(b'\n', b'\r\n'), 'it is not the old version')
                 c.code(226)

@@ -224,7 +224,7 @@ def stalls(world):
         data = c.passive()
         c.send('RETR big')
         c.code(150)
-        c.code(426)     # writeTimeout is 2s here
+        c.code(426)     # writeTimeout is 8s here
         data.close()
         c.ask('NOOP', 200)
 

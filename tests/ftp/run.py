@@ -37,7 +37,7 @@ def forms():
 def serve(report, form, nest, folder):
     """All checks of a form."""
     exe = driver.built(nest, SPEC, form, folder)
-    options = ['writeTimeout=2s', 'perAddress=none']
+    options = ['writeTimeout=8s', 'perAddress=none']
     with tempfile.TemporaryDirectory(dir=folder) as place:
         world = World(exe, place, options, ['--data-wait', '5'], **driver.SANITIZED)
         try:

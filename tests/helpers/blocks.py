@@ -64,10 +64,10 @@ def gone(folder, exe):
             reset(client)
         same('after', ask(server, 'block 0\n'), b'1 1 1 1 0\n')
         with Client(server) as client:
-            client.send(b'block 400\nblock 0\n')
-            time.sleep(0.1)
+            client.send(b'block 4000\nblock 0\n')
+            time.sleep(1)           # it has begun, and has not ended
             server.process.terminate()
-            same('at the stop', client.rest(), b'1 3 1 1 400\n')
+            same('at the stop', client.rest(), b'1 4 1 1 4000\n')
         ends(server)
 
 

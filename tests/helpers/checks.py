@@ -121,7 +121,7 @@ def shares_syncs(folder, exe, shim, question, answer):
 
 
 def _shares_syncs(folder, exe, shim, question, answer):
-    strace = ['strace', '-f', '-qq', '-e', 'trace=fsync', '-o', f'{folder}/calls',
+    strace = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'trace=fsync', '-o', f'{folder}/calls',
               '-E', f'LD_PRELOAD={shim}', '-E', 'SHIM=slow']
     os.mkdir(f'{folder}/root')
     with serve(exe, f'{folder}/root', before=strace) as server:

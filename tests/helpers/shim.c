@@ -59,7 +59,7 @@ int fsync(int fd) {
     static int (*real)(int);
     struct stat about;
     if (shim_has("slow")) {
-        usleep(20000);
+        usleep(100000);
     }
     bool directory = fstat(fd, &about) == 0 && S_ISDIR(about.st_mode);
     if (shim_has(directory ? "directory" : "fsync")) {

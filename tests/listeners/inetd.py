@@ -113,7 +113,7 @@ def wrong(folder, exe):
 
 def wait(folder, exe):
     """One server for all; it ends when it has had none for idleTimeout, and comes back."""
-    inetd, address = started(folder, exe, 'wait', '--set', 'idleTimeout=1s')
+    inetd, address = started(folder, exe, 'wait', '--set', 'idleTimeout=5s')
     with inetd:
         with Talk(address) as one, Talk(address) as other:
             same('the greetings', (one.line(), other.line()), ('hello', 'hello'))

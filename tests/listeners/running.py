@@ -227,7 +227,9 @@ def reload(folder, exe):
              'config.nest:2: readTimeout: 40h is out of range; the minimum is 1ms, the maximum 24h, or '
              'none\n')
         until('the end of it', lambda: 'nothing was changed' in server.said())
-        same('its name', name(), 'two')
+        for _ in range(5):      # who was forked before the first HUP may still take one
+            same('its name', name() in ('one', 'two'), True)
+        until('its name', lambda: name() == 'two')
         os.unlink(os.path.join(folder, 'config.nest'))
         server.tell(signal.SIGHUP)
         until('what was built in', lambda: 'serverName server (was two)' in server.said())
@@ -408,15 +410,19 @@ def dropped(folder, exe):
             before += (log.read() or b'').decode()
             return 'dropped' in before
         until('the lost lines', told)
-        lost = sum(int(n) for n in re.findall(
-            '^' + STAMP + r' warn (\d+) lines? w(?:as|ere) dropped: the log could not take them$',
-            before, re.M))
         with Talk(address) as client:
             client.line()
-        until('the last end', lambda: told() and before.count(' end ') > 0 and
-              before.rstrip().endswith(tuple('0123456789')) and
-              re.search(r'messages=0 ', before))
-        have = len(re.findall(' (?:message|end) ', before))
+        lost = have = 0
+
+        def complete():         # workers may write their last lines in any order
+            nonlocal lost, have
+            told()
+            lost = sum(int(n) for n in re.findall(
+                '^' + STAMP + r' warn (\d+) lines? w(?:as|ere) dropped: the log could not take them$',
+                before, re.M))
+            have = len(re.findall(' (?:message|end) ', before))
+            return have + lost >= BUSY * 2001 + 2 + 1 and before.endswith('\n') and 'messages=0 ' in before
+        until('the last end', complete)
         same('lines had and lost', have + lost, BUSY * 2001 + 2 + 1)
         same('some were lost', lost > 0, True)
         same('exit status', server.stop(), 0)

@@ -27,6 +27,7 @@ VOLUME = 2, 2 * len(WAYS)          # rounds of a sample, of everything
 INPUTS = 45                         # for each set
 DRAWS = 4 * INPUTS                  # of a set, as libpcre2 gives up on some
 LONGEST = 40
+WIDE = 4                            # rules of a specification that were made for thread lists
 SHOWN = 3                           # failures of one result
 
 
@@ -45,7 +46,10 @@ class Round:
     def build(self):
         """Writes and builds the specification; the server, or None."""
         try:
-            self.specification = Specification(self.random, self.way)
+            while True:     # by chance a specification may have hardly any rule for thread lists
+                self.specification = Specification(self.random, self.way)
+                if sum(rule.wide for rule in self.specification.rules()) >= WIDE:
+                    break
         except ValueError as error:
             self.report.line(False, f'seed {self.seed}', 'means something', '', error)
             return None

@@ -19,7 +19,7 @@ from support.server import Client, Server
 PAGE = os.path.join(ROOT, 'docs', 'howto', 'connections.md')
 HEADERS = '/usr/include/postgresql'
 OWNER = 'nobody'        # PostgreSQL does not run as root
-START = 30              # seconds
+START = 120             # seconds
 
 
 @contextlib.contextmanager
@@ -65,7 +65,7 @@ def asked(server, sql):
             client.send(b'price of tea\nprice of gold\n')
         for client in clients:
             client.expect(b'2.50\nno price\n')
-        holder = sql('begin; lock goods in access exclusive mode; select pg_sleep(2); commit')
+        holder = sql('begin; lock goods in access exclusive mode; select pg_sleep(60); commit')
         until('the table is locked', lambda: b'AccessExclusiveLock' in sql(
             "select mode from pg_locks where relation = 'goods'::regclass and granted").communicate()[0])
         clients[0].send(b'price of tea\n')
@@ -75,6 +75,7 @@ def asked(server, sql):
         if select.select([clients[0].socket], [], [], 0)[0]:
             raise Failed('the database was not waited for')
         clients[1].socket.close()      # while its action waits
+        sql("select pg_cancel_backend(pid) from pg_stat_activity where query like 'begin; lock goods%'").communicate(timeout=WAIT)
         clients[0].expect(b'2.50\n')
         holder.communicate(timeout=WAIT)
     until('the connections to the database end', lambda: re.search(rb'^ +0$', sql(

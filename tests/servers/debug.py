@@ -35,7 +35,7 @@ hang = "hang" NL { $reply("yes\n"); $flush(); $sleep(1h); }
 crash = "crash" NL { __builtin_trap(); }
 bye = "bye" NL { $reply("bye\n"); $close(); }
 END { usleep(1); }
-KNOWN: TIMEOUT(200ms) { $reply("late\n"); $close(); }
+KNOWN: TIMEOUT(5s) { $reply("late\n"); $close(); }
 '''
 TIME = 60
 # The Trace Event Format: the fields that an event of each phase must have, and their types.

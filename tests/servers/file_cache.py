@@ -330,7 +330,7 @@ def settled(server):
     before = None
     while before is None or counts(server)['loads'] != before['loads']:
         before = counts(server)
-        time.sleep(0.3)
+        time.sleep(2)
     return before
 
 

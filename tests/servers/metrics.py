@@ -27,12 +27,12 @@ SPEC = r'''
 NL "\n"
 %%
 hello = "HELLO" NL    { $reply("hello\n"); }
-sleep = "sleep" NL    { $sleep(1s); $reply("slept\n"); }
+sleep = "sleep" NL    { $sleep(3s); $reply("slept\n"); }
 crash = "crash" NL    { __builtin_trap(); }
 leave = "leave" NL    { pthread_exit(NULL); }
 quit  = "quit" NL     { $close(); }
 [^\n]* NL             { $reply("what?\n"); }
-TIMEOUT(1s)           { $reply("tick\n"); }
+TIMEOUT(5s)           { $reply("tick\n"); }
 '''
 # The 32 bytes behind a line, which the action reads.
 READS = r'''
@@ -198,7 +198,7 @@ def waits(server):
         client.send(b'sleep\n')
         until(where, lambda f: f['nest_waiting'] == 1, 'nobody waits')
         client.expect(b'slept\n')
-        found = until(where, lambda f: rule(f, 'sleep', 'seconds') > 0.9, 'no second has passed')
+        found = until(where, lambda f: rule(f, 'sleep', 'seconds') > 2.9, 'no 3 seconds have passed')
         equal(found, waiting=0, waits_total=1)
 
 

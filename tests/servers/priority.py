@@ -165,7 +165,7 @@ def threads_reload(server):
 
 def helpers(server):
     """blocks that wait for the only helper thread get it as the quotas say"""
-    shares('blocks', flooded(server, b'b\n', 1, 100), QUOTAS)
+    shares('blocks', flooded(server, b'b\n', 1, 100, CROWD), QUOTAS)
 
 
 def reload(server):
@@ -210,6 +210,7 @@ def drained(server):
         first.send(b'hold a\n')
         held(folder, 'a')
         low.send(b'.\n' * 50)
+        arrived(server, [low])
         server.process.send_signal(signal.SIGTERM)
         let_go(folder, 'a')
         if low.rest() != b'.' * 50:

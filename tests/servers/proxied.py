@@ -231,7 +231,7 @@ def beside(base):
 def filtered(nest, folder, model):
     """`%filter proxy` says who the client is as well; the word `proxy` is refused behind filters"""
     text = SPEC.replace('listen 127.0.0.1:0 proxy', 'listen 127.0.0.1:0').replace(
-        'NL "', '%filter proxy timeout=500ms\nNL "', 1)
+        'NL "', '%filter proxy timeout=5s\nNL "', 1)
     base = built(nest, model, text, os.path.join(folder, f'filtered-{model}'))
     known = [(header, client) for header, client in GOOD if len(header) < 200 and client != 'unix']
     with Server([base], options=('perAddress=none',)) as server:

@@ -77,7 +77,8 @@ class Site(Server):
             with open(path, 'wb') as file:
                 file.write(data)
             os.utime(path, (OLD, OLD))
-        super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access'),
+        super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access',
+                                        'lingerTimeout=30s'),     # a busy machine makes clients slow
                          arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings'))
 
     def path(self, name):
@@ -357,7 +358,7 @@ def netcat(site):
 def load(site):
     """wrk, h2load and ab: no request fails"""
     rates = []
-    out, _ = bounded(['wrk', '-t1', '-c50', f'-d{LOAD}s', site.url('small.txt')])
+    out, _ = bounded(['wrk', '-t1', '-c50', f'-d{LOAD}s', '--timeout', '30s', site.url('small.txt')])
     if b'Non-2xx' in out or b'Socket errors' in out:
         raise Failed(out.decode())
     rates.append(f'wrk {float(re.search(rb"Requests/sec: *([0-9.]+)", out).group(1)):.0f}/s')

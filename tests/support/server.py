@@ -118,11 +118,15 @@ class Server:
 
     def kill(self):
         """Kills all of them."""
-        for pid in reversed(self.family()):
+        family = self.family()
+        for pid in reversed(family):
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass                # it has ended in the meantime
+        end = time.monotonic() + STOP
+        while any(alive(pid) for pid in family) and time.monotonic() < end:     # until then they hold locks and sockets
+            time.sleep(0.002)
 
     def stop(self, pid=None):
         """Ends it with SIGTERM and returns its exit status. `pid`: the process to signal, if not

@@ -7,7 +7,7 @@ import select
 import time
 from .nest import Failed
 
-TRIES = 3           # of a measurement
+TRIES = 6           # of a measurement
 EARLY, LATE = 0.03, 0.6
 
 
@@ -27,8 +27,8 @@ def cut(client, line):
     """Seconds until a client that says this line and reads nothing is cut."""
     watch = select.poll()
     watch.register(client.socket, select.POLLHUP | select.POLLERR)
+    begun = time.monotonic()        # before it: this process may be interrupted behind it
     client.send(line)
-    begun = time.monotonic()
     if not watch.poll(20_000):
         raise Failed(f'{line!r}: not cut within 20 s')
     return time.monotonic() - begun

@@ -15,7 +15,7 @@ from support.expect import WAIT, same, until
 from support.nest import Failed
 from links import client
 
-CROWD = 300
+CROWD, TRIES = 300, 4
 
 
 def refused(case):
@@ -113,6 +113,20 @@ def together(server, links, link, answer):
         same('what a handshake is answered by', other.recv(1), b'\x16')
 
 
+def again(attempt):
+    """What the test sees is later than what happens: on a busy machine it may come too late once, not always."""
+    def tried(case):
+        for number in range(TRIES):
+            try:
+                return attempt(case)
+            except Failed:
+                if number == TRIES - 1:
+                    raise
+    tried.__doc__ = attempt.__doc__
+    return tried
+
+
+@again
 def crowd(case):
     """Handshakes that all come at once are no reason to wait for clients whose handshake is complete."""
     if not case.loops:
@@ -124,6 +138,7 @@ def crowd(case):
             together(server, links, link, lambda: link.expect(b'abc\r\n'))
 
 
+@again
 def crowd_later(case):
     """The same of $startTLS."""
     if not case.loops:

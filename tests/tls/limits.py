@@ -41,8 +41,8 @@ def link(case, server, receive=4096):
 def served(case, server, line, seconds, bytes_a_second):
     """Seconds for which a client that reads so many bytes is served, at most `seconds`; the client."""
     client = link(case, server)
-    client.send(line)
     begun, taken = time.monotonic(), 0
+    client.send(line)
     while (took := time.monotonic() - begun) < seconds:
         due = int(took * bytes_a_second) - taken
         if due > 0:

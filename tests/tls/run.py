@@ -219,7 +219,7 @@ def resumed(case):
 
 def counted(case):
     """Handshakes are counted by their end, whichever thread or process made them."""
-    with Server([case.metered], options=(case.tls('one'), 'readTimeout=1s')) as server:
+    with Server([case.metered], options=(case.tls('one'), 'readTimeout=5s')) as server:
         where = re.search(r'metrics at \S+:(\d+)', server.said())[1]
 
         def counts():
@@ -408,7 +408,7 @@ def injected(case):
 
 def failed(case):
     """A handshake that fails, or never comes, ends the connection, with END."""
-    with case.server('readTimeout=1s') as server:
+    with case.server('readTimeout=5s') as server:
         for data, reason in ((b'no handshake, but text\n', GONE), (b'', 'timed out')):
             link, lines = clear(server)
             with link:

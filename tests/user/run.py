@@ -56,7 +56,8 @@ def all_left(server):
     until('there is a worker', lambda: workers(server))
     for pid in workers(server):
         # A worker that was forked this moment has not left yet.
-        until('the worker has left', lambda p=pid: (found := status(p)) is None or found['Uid'][1] != '0')
+        until('the worker has left',
+              lambda p=pid: (found := status(p)) is None or (found['Uid'][1] != '0' and found['NoNewPrivs'] == ['1']))
         found = status(pid)
         if found is not None:
             same('its ids, groups, no_new_privs and capabilities',
@@ -213,13 +214,13 @@ def reloads(exe, folder):
             os.kill(server.process.pid, signal.SIGHUP)
             until('it names the line',
                   lambda s=said: re.search(rf'{path}:2: .*\n.*has errors', server.said()[s:]))
-            kept('after a mistake', 'four', 'three')
+            kept('after a mistake', 'four', 'user')
             said = len(server.said())
             os.unlink(path)
             os.kill(server.process.pid, signal.SIGHUP)
             until('it misses the file',
                   lambda s=said: f'cannot read {path}: No such file' in server.said()[s:])
-            kept('without the file', 'four', 'three')
+            kept('without the file', 'four', 'user')
             same('without the file', ask(server, 'who'), [f'{USER} {GROUP}'])
             same('exit status', server.stop(), 0)
 
@@ -251,10 +252,8 @@ def inetd(exe, folder):
     with socket.socket() as listener:
         listener.bind(('127.0.0.1', 0))
         listener.listen(5)
-        with running(words, stdin=listener, stdout=listener, stderr=subprocess.DEVNULL,
-                     env=environment()) as process, socket.socket() as client:
-            client.settimeout(WAIT)
-            client.connect(listener.getsockname())
+        with socket.create_connection(listener.getsockname(), WAIT) as client, \
+                running(words, stdin=listener, stdout=listener, stderr=subprocess.DEVNULL, env=environment()) as process:
             client.sendall(b'who\n')
             same('its socket', client.recv(100), f'{USER} {GROUP}\n'.encode())
             client.close()

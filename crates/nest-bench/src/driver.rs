@@ -224,10 +224,10 @@ impl Run<'_, '_> {
             if now >= end {
                 return Ok(());
             }
-            if now >= self.tick {
+            let ticks = now >= self.tick;
+            if ticks {
                 self.tick = now + TICK;
                 watch(Moment::Tick)?;
-                self.look(now)?;
             }
             self.wake(now)?;
             self.begin_all(now)?;
@@ -256,6 +256,10 @@ impl Run<'_, '_> {
                 } else if let Ok(n) = usize::try_from(number) {
                     self.event(n, event.flags, &mut buffer, now)?;
                 }
+            }
+            // Not before: a driver that was stopped itself finds the answers now.
+            if ticks {
+                self.look(now)?;
             }
         }
     }

@@ -143,7 +143,7 @@ fn what_is_answered_otherwise_is_noted() {
         lenient: true,
         trial: true,
         clients: 12,
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(8),
         ..load(to, &talks)
     };
     let measured = run(&load).unwrap();
@@ -246,13 +246,14 @@ fn idle_clients_stay_or_are_missed() {
     let load = Load {
         idle: 30,
         keep: true,
+        measured: Duration::from_secs(2),
         ..load(to, &talks[..1])
     };
     assert!(run(&load).unwrap().requests > 0);
     assert_eq!(all.load(std::sync::atomic::Ordering::SeqCst), 34);
-    // A server that closes a connection on which nothing comes for half a second.
+    // A server that closes a connection on which nothing comes for two seconds.
     let to = server(|client| {
-        let limit = Some(Duration::from_millis(500));
+        let limit = Some(Duration::from_secs(2));
         client.set_read_timeout(limit).unwrap();
         let waits = client.peek(&mut [0]).is_ok();
         if waits {
@@ -260,7 +261,7 @@ fn idle_clients_stay_or_are_missed() {
             echo(client);
         }
     });
-    let measured = Duration::from_secs(3);
+    let measured = Duration::from_secs(6);
     let load = Load {
         to,
         measured,

@@ -64,7 +64,7 @@ fn server(does: Does) -> SocketAddrV4 {
                 let _ = std::io::copy(&mut client, &mut std::io::sink());
                 return;
             }
-            Does::Hangs => std::thread::sleep(Duration::from_secs(10)),
+            Does::Hangs => std::thread::sleep(Duration::from_secs(30)),
             _ => {}
         }
         let mut connection = ServerConnection::new(config.clone()).unwrap();
@@ -122,7 +122,7 @@ fn load<'a>(to: SocketAddrV4, talks: &'a [Talk], tls: &'a Tls) -> Load<'a> {
 fn fails(does: Does, talk: Talk) -> String {
     let (talks, tls) = ([talk], tls());
     let load = Load {
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(8),
         ..load(server(does), &talks, &tls)
     };
     run(&load).err().unwrap().to_string()
@@ -168,6 +168,7 @@ fn a_conversation_goes_on_behind_its_handshake() {
     let talks = [talk];
     let load = Load {
         keep: true,
+        measured: Duration::from_secs(2),
         ..load(server(Does::Encrypts), &talks, &tls)
     };
     let measured = run(&load).unwrap();

@@ -18,6 +18,8 @@ use crate::term::Failure;
 const LOOK: Duration = Duration::from_millis(50);
 /// The time that they have to clean up; then they are killed.
 const LAST: Duration = Duration::from_millis(500);
+/// Those that were killed end as soon as a busy machine lets them.
+const KILLED: Duration = Duration::from_secs(10);
 
 /// Starts a program, for `finish`.
 pub fn start(command: &mut Command) -> io::Result<Child> {
@@ -45,13 +47,13 @@ pub fn finish(children: Vec<Child>) -> Result<Vec<Output>, Failure> {
                 results.insert(n, output);
             }
             Err(_) if signals::caught() => {
-                for signal in [Signal::TERM, Signal::KILL] {
+                for (signal, last) in [(Signal::TERM, LAST), (Signal::KILL, KILLED)] {
                     let left = (0..).zip(&groups).filter(|(n, _)| !results.contains_key(n));
                     for (_, id) in left {
                         let group = i32::try_from(*id).ok().and_then(Pid::from_raw);
                         _ = group.map(|group| kill_process_group(group, signal));
                     }
-                    while let Ok((n, Ok(output))) = outputs.recv_timeout(LAST) {
+                    while let Ok((n, Ok(output))) = outputs.recv_timeout(last) {
                         results.insert(n, output);
                     }
                 }

@@ -50,9 +50,18 @@ pub fn load(to: SocketAddrV4, talks: &[Talk]) -> Load<'_> {
     }
 }
 
+/// Measures again, for a longer time, if nothing was answered: on a busy machine a short time may pass
+/// without an answer.
 pub fn run(load: &Load) -> Result<Measured, Trouble> {
     let begun = Instant::now();
-    let result = drive(load, &mut |_| Ok(()));
-    assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
-    result
+    let mut load = load.clone();
+    loop {
+        let result = drive(&load, &mut |_| Ok(()));
+        assert!(begun.elapsed() < Duration::from_secs(60), "it hangs");
+        let nothing = !load.lenient && result.as_ref().is_ok_and(|m| m.requests == 0);
+        if !nothing || load.measured > Duration::from_secs(3) {
+            return result;
+        }
+        load.measured *= 3;
+    }
 }

@@ -280,6 +280,11 @@ impl Run<'_> {
         };
         let played = Self::play(&mut server, &load, recipe)?;
         let measured = played.measured;
+        if measured.requests == 0 && seconds < LONGEST {
+            // On a busy machine a short time may pass without an answer.
+            drop(server);
+            return self.sample(recipe, LONGEST, crowd);
+        }
         if measured.requests == 0 {
             let text = format!(
                 "{}: no request was answered in {seconds:.1} seconds; give more --time",

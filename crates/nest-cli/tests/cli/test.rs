@@ -239,16 +239,16 @@ fn a_server_that_is_slow_does_not_hang() {
             "take go \"go\\n\"\nreply \"done\\n\"\n".repeat(times)
         )
     };
-    // Three messages together take longer than each may.
-    place.write("slow.nest", slow(800));
-    place.write("slow.md", page(3));
+    // Seven messages together take longer than each may.
+    place.write("slow.nest", slow(900));
+    place.write("slow.md", page(7));
     place
-        .nest(&quick(&["--timeout", "2s", "slow.nest"]))
+        .nest(&quick(&["--timeout", "6s", "slow.nest"]))
         .with_status(0);
     // So do sixteen clients of a server that serves one after the other.
-    place.write("slow.nest", slow(200));
+    place.write("slow.nest", slow(400));
     place.write("slow.md", page(1));
-    let crowd = ["test", "--timeout", "2s", "--model", "event", "slow.nest"];
+    let crowd = ["test", "--timeout", "6s", "--model", "event", "slow.nest"];
     place
         .nest(&crowd)
         .with_status(0)
