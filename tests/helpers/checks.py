@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 import threading
-from support.nest import Failed, one_client
+from support.nest import Failed, Missing, one_client
 from support.server import Client, Server
 
 BYTES = bytes(i * 7 % 251 for i in range(1 << 20))
@@ -112,7 +112,7 @@ def again(work, times=3):
 def shares_syncs(folder, exe, shim, question, answer):
     """24 clients at once, each with a file of one directory that is to be on disk: `question(i)`."""
     if one_client(exe):
-        raise LookupError('a process has one client')
+        raise Missing('a process has one client')
 
     def once(number):
         os.mkdir(f'{folder}/{number}')

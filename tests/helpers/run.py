@@ -20,7 +20,7 @@ import scripted                                                     # noqa: E402
 import uploads                                                      # noqa: E402
 import writes                                                       # noqa: E402
 from support import sample                                          # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, checked, program, run    # noqa: E402
+from support.nest import Failed, Missing, SOCKET_MODELS, checked, program, run    # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 SANITIZED = (   # which checks see something with which sanitizer; a crash is its own to report
@@ -38,10 +38,10 @@ def attempt(report, who, check, *given):
         try:
             check(folder, *given)
             report.line(True, who, about)
-        except LookupError as reason:
+        except Missing as reason:
             report.skip(who, about, str(reason))
-        except (Failed, OSError) as error:
-            report.line(False, who, about, '', error)
+        except (Failed, OSError, LookupError, ValueError) as error:
+            report.line(False, who, about, '', error if isinstance(error, Failed) else repr(error))
 
 
 def main():

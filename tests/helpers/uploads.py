@@ -8,7 +8,7 @@ import os
 import time
 from checks import (BYTES, answers, ask, content, ends, hidden, homes, put, reset, same, serve, shares_syncs,
                     together)
-from support.nest import Failed
+from support.nest import Failed, Missing
 from support.server import Client
 
 
@@ -188,7 +188,7 @@ def too_large(folder, exe):
 def full(folder, exe):
     """A full disk is an error, of that file alone, and there is room again afterwards."""
     if os.geteuid() != 0:
-        raise LookupError('mounting a small disk takes root')
+        raise Missing('mounting a small disk takes root')
     disk = f'{folder}/disk'
     os.mkdir(disk)
     # a mount namespace of the server's own: it ends with it, whatever happens

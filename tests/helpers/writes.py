@@ -10,7 +10,7 @@ import subprocess
 import time
 from checks import (BYTES, answers, ask, content, ends, hidden, put, reset, same, serve, shares_syncs,
                     together)
-from support.nest import Failed, one_client
+from support.nest import Failed, Missing, one_client
 from support.server import Client
 
 LINE = b'+' + b'x' * 60 + b'\n'
@@ -186,7 +186,7 @@ def failing_writes(folder, exe, shim):
 def scarce(folder, exe):
     """Descriptors for uploads are counted before the server starts."""
     if one_client(exe):
-        raise LookupError('a process has one client')
+        raise Missing('a process has one client')
     done = subprocess.run(['prlimit', '--nofile=800:800', exe, '--port', '0'], timeout=20,
                           capture_output=True, text=True, cwd=folder, check=False)
     same('status', done.returncode, 1)

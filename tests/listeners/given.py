@@ -11,6 +11,7 @@ import subprocess
 
 from ends import Started, Talk, free_port, listening, within
 from support.expect import WAIT, same, until
+from support.nest import Missing
 from support.server import alive
 
 
@@ -95,7 +96,7 @@ def unix_listens(path):
 def activated(folder, exe):
     """By systemd-socket-activate itself."""
     if shutil.which('systemd-socket-activate') is None:
-        raise LookupError('systemd-socket-activate is not installed')
+        raise Missing('systemd-socket-activate is not installed')
     port, path = free_port(), os.path.join(folder, 'activated.sock')
     words = ['systemd-socket-activate', '-l', f'127.0.0.1:{port}', '-l', path,
              '--fdname=web:local', exe, '--set', 'listen=systemd']
@@ -111,7 +112,7 @@ def activated(folder, exe):
 def accepted(folder, exe):
     """systemd's Accept=yes, with inetd's descriptors."""
     if shutil.which('systemd-socket-activate') is None:
-        raise LookupError('systemd-socket-activate is not installed')
+        raise Missing('systemd-socket-activate is not installed')
     port = free_port()
     words = ['systemd-socket-activate', '-l', f'127.0.0.1:{port}', '--accept', '--inetd', exe]
     with Started(folder, words) as server:

@@ -10,6 +10,7 @@ import socket
 
 from ends import Started, Talk, free_port
 from support.expect import same, until
+from support.nest import Missing
 from support.server import alive
 
 INETD = '/usr/sbin/inetd'
@@ -18,9 +19,9 @@ INETD = '/usr/sbin/inetd'
 def started(folder, exe, how, *arguments):
     """inetd with one service; it, and the service's address."""
     if not os.path.exists(INETD) and shutil.which('inetd') is None:
-        raise LookupError('no inetd is installed (Debian: openbsd-inetd)')
+        raise Missing('no inetd is installed (Debian: openbsd-inetd)')
     if os.geteuid() != 0:
-        raise LookupError('inetd has to be started as root')
+        raise Missing('inetd has to be started as root')
     port = free_port()
     path = os.path.join(folder, 'inetd.conf')
     with open(path, 'w', encoding='ascii') as file:
@@ -49,13 +50,13 @@ class Syslog:
         self.socket = None
         self.lines = []
         if os.path.exists('/dev/log'):
-            raise LookupError('/dev/log is somebody else\'s')
+            raise Missing('/dev/log is somebody else\'s')
         try:
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
             self.socket.bind('/dev/log')
         except OSError as error:
             self.socket.close()
-            raise LookupError(f'/dev/log cannot be made: {error}') from error
+            raise Missing(f'/dev/log cannot be made: {error}') from error
 
     def __enter__(self):
         return self

@@ -16,7 +16,7 @@ import given                                                        # noqa: E402
 import inetd                                                        # noqa: E402
 import running                                                      # noqa: E402
 from support import sample                                          # noqa: E402
-from support.nest import SOCKET_MODELS, Failed, program, run        # noqa: E402
+from support.nest import Failed, Missing, SOCKET_MODELS, program, run        # noqa: E402
 from support.report import Report                                   # noqa: E402
 
 FORMS = (       # the options of a server, and what is checked of it
@@ -66,10 +66,10 @@ def attempt(report, model, check, exe):
         try:
             check(folder, exe)
             report.line(True, model, about)
-        except LookupError as reason:
+        except Missing as reason:
             report.skip(model, about, str(reason))
-        except (Failed, OSError) as error:
-            report.line(False, model, about, '', error)
+        except (Failed, OSError, LookupError, ValueError) as error:
+            report.line(False, model, about, '', error if isinstance(error, Failed) else repr(error))
 
 
 sys.exit(main())

@@ -4,6 +4,7 @@ read slowly, that leave, and files that change.
 Must not know: how the server is made.
 """
 
+import contextlib
 import gzip
 import os
 import random
@@ -55,11 +56,10 @@ class Site(Server):
         """How often a file is open in the server."""
         count = 0
         for pid in self.family():
-            try:
+            with contextlib.suppress(OSError):              # it may end in the meantime
                 for entry in os.scandir(f'/proc/{pid}/fd'):
-                    count += os.readlink(entry.path) == self.path(name)
-            except OSError:
-                continue            # it has ended in the meantime
+                    with contextlib.suppress(OSError):      # it may be closed
+                        count += os.readlink(entry.path) == self.path(name)
         return count
 
     def close(self):

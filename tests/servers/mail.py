@@ -22,7 +22,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from support.nest import ROOT, SOCKET_MODELS, Failed, environment, program, run as run_program  # noqa: E402
+from support.nest import Failed, Missing, ROOT, SOCKET_MODELS, environment, program, run as run_program  # noqa: E402
 from support.report import Report                                   # noqa: E402
 from support.server import Server                                   # noqa: E402
 
@@ -101,9 +101,9 @@ def client(words, data=b'', status=0):
 
 
 def have(name):
-    """LookupError, which skips a check, if a client is not installed."""
+    """Missing, which skips a check, if a client is not installed."""
     if shutil.which(name, path=os.environ['PATH'] + ':/usr/sbin') is None:
-        raise LookupError(f'there is no {name}; see scripts/setup')
+        raise Missing(f'there is no {name}; see scripts/setup')
 
 
 # -- the checks: (the server's program, a folder for the Maildir) -> what is said beside the result
@@ -358,10 +358,10 @@ def attempt(report, model, check, exe):
     with tempfile.TemporaryDirectory(prefix='nest-mail-') as root:
         try:
             report.line(True, model, about, check(exe, root) or '')
-        except LookupError as reason:
+        except Missing as reason:
             report.skip(model, about, str(reason))
-        except (Failed, OSError, smtplib.SMTPException) as error:
-            report.line(False, model, about, '', error)
+        except (Failed, OSError, LookupError, ValueError, smtplib.SMTPException) as error:
+            report.line(False, model, about, '', error if isinstance(error, Failed) else repr(error))
 
 
 def measure(models):

@@ -151,7 +151,7 @@ def exact(server):
     """connections, messages by rule, bytes, replies and times of all workers, in both formats"""
     where = address(server)
     received, replied = crowd(server)
-    found = until(where, lambda f: ended(f, 'closed') == CLIENTS, 'not all have ended')
+    found = until(where, lambda f: ended(f, 'closed') == f['nest_connection_seconds_count'] == CLIENTS, 'not all have ended')
     equal(found, connections=0, connections_opened_total=CLIENTS, received_bytes_total=received,
           replied_bytes_total=replied, replies_total=CLIENTS * (REQUESTS + 1), waiting=0,
           message_seconds_count=CLIENTS * (REQUESTS + 2), connection_seconds_count=CLIENTS)

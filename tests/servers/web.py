@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import urllib.parse
-from support.nest import ROOT, SOCKET_MODELS, Failed, environment, program, run as run_program
+from support.nest import Failed, Missing, ROOT, SOCKET_MODELS, environment, program, run as run_program
 from support.server import Client, Server
 
 sys.path.insert(0, os.path.join(ROOT, 'conformance'))
@@ -284,7 +284,10 @@ def race(site):
             go.wait()
             client.send(b'4\r\nrace\r\n0\r\n\r\n' if chunked else b'race')
             client.half_close()
-            return int(client.rest().split()[1])
+            answer = client.rest()
+            if not answer:
+                raise Failed('no answer')
+            return int(answer.split()[1])
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         for turn in range(10):
             tags = []
@@ -402,7 +405,7 @@ def browser(site):
     found = [name for name in ('chromium-headless-shell', 'chromium', 'google-chrome')
              if shutil.which(name)]
     if not found:
-        raise LookupError('no browser here: apt-get install chromium-headless-shell')
+        raise Missing('no browser here: apt-get install chromium-headless-shell')
     with tempfile.TemporaryDirectory(prefix='nest-browser-') as folder:
         out, errors = bounded([found[0], '--headless', '--no-sandbox', '--disable-gpu',
                                f'--user-data-dir={folder}', '--enable-logging=stderr',
@@ -475,10 +478,10 @@ def attempt(report, model, check, work):
     about = ' '.join(check.__doc__.split()).partition(':')[0]
     try:
         report.line(True, model, about, work() or '')
-    except LookupError as reason:
+    except Missing as reason:
         report.skip(model, about, str(reason))
-    except (Failed, OSError, http.client.HTTPException) as error:
-        report.line(False, model, about, '', error)
+    except (Failed, OSError, LookupError, ValueError, http.client.HTTPException) as error:
+        report.line(False, model, about, '', error if isinstance(error, Failed) else repr(error))
 
 
 def run(report, models=SOCKET_MODELS):

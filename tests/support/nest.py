@@ -27,6 +27,10 @@ class Failed(Exception):
     """A program that a check depends on failed."""
 
 
+class Missing(Exception):
+    """What a check needs is not here, and the check is skipped."""
+
+
 def one_client(exe):
     """Whether a process of this server, whose path names the model, serves one client at a time."""
     return any(model in exe for model in ONE_CLIENT)

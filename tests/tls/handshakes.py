@@ -56,9 +56,8 @@ def gone(case):
 def coreless(case):
     """What has the key writes no core files, in which it would be."""
     with case.server() as server:
-        for pid in server.family():
-            with open(f'/proc/{pid}/limits', encoding='ascii') as file:
-                core = re.search(r'Max core file size +(\d+|unlimited) +(\d+|unlimited)', file.read())
+        for _, limits in server.each('limits'):
+            core = re.search(r'Max core file size +(\d+|unlimited) +(\d+|unlimited)', limits)
             same('the limits of core files', core.groups(), ('0', '0'))
 
 
