@@ -282,6 +282,29 @@ def renames(world):
         c.ask('DELE new name', 250)
 
 
+def links(world):
+    """A link is deleted and renamed itself, also if it leads nowhere or out of the home; what it leads to stays; a folder is not deleted"""
+    world.put('alice/behind', b'behind')
+    os.makedirs(world.path('alice/linked/folder'))
+    world.put('secret', b'secret')
+    for target in ('none', '/etc/passwd', '../../secret', '../behind', 'folder'):
+        old, new = (world.path(f'alice/linked/{name}') for name in ('old', 'new'))
+        with Control(world) as c:
+            for after in ('DELE new', 'DELE /linked/new'):
+                os.symlink(target, old)
+                c.ask('CWD /linked', 250)
+                c.ask('RNFR old', 350)
+                c.ask('RNTO new', 250)
+                expect(not os.path.lexists(old) and os.readlink(new) == target, f'the new name of the link to {target}')
+                c.ask(after, 250)
+                expect(not os.path.lexists(new), f'{after} has not deleted the link to {target}')
+            c.ask('DELE new', 550)
+            expect('folder' in c.ask('DELE folder', 550), 'DELE of a folder')
+    expect(world.get('alice/behind') == b'behind' and world.get('secret') == b'secret', 'what a link leads to has changed')
+    os.rmdir(world.path('alice/linked/folder'))
+    os.rmdir(world.path('alice/linked'))
+
+
 def dates(world):
     """MFMT says what was stored, which may be another time than the given one; what is neither file nor folder is said to be neither"""
     world.put('alice/dated', b'x')
@@ -458,4 +481,4 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, dates, unique, appends, aborts, together, logged)

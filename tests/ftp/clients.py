@@ -38,16 +38,18 @@ def lftp(world, folder, six=False):
     with open(os.path.join(folder, 'part'), 'wb') as file:
         file.write(BIG[:1_000_000])
     world.put('alice/whole', BIG)
+    os.mkdir(world.path('alice/dangling'))
+    os.symlink('none', world.path('alice/dangling/link'))
     script = (f'set cmd:fail-exit yes; set ftp:ssl-allow no; set net:max-retries 2; set net:timeout 20;'
               f'open -u alice,secret ftp://{host};'
               f'mirror -R -P 4 "{source}" mirrored; mirror -P 4 mirrored "{back}"; mirror --only-newer mirrored "{back}";'
-              f'lcd "{folder}"; get -c whole -o part; put -c part -o whole2; mv whole2 whole3; chmod 600 whole3; rm whole; rm -r mirrored; bye')
+              f'lcd "{folder}"; get -c whole -o part; put -c part -o whole2; mv whole2 whole3; chmod 600 whole3; rm whole; rm -r mirrored; rm -r dangling; bye')
     ran('lftp', '-c', script)
     expect(same(source, back), 'the trees differ')
     with open(os.path.join(folder, 'part'), 'rb') as file:
         expect(file.read() == BIG, 'the continued file differs')
     expect(world.get('alice/whole3') == BIG, 'the file that was sent differs')
-    expect(not os.path.exists(world.path('alice/mirrored')), 'the tree was not removed')
+    expect(not any(os.path.exists(world.path(f'alice/{name}')) for name in ('mirrored', 'dangling')), 'a tree was not removed')
 
 
 def curl(world, folder, *words):
