@@ -375,6 +375,32 @@ def appends(world):
         expect(world.get('alice/both') == b'new', 'TYPE keeps REST')
 
 
+def through(world):
+    """An upload that keeps bytes is refused if its name is a link, and a private file stays private; one that keeps none replaces the link"""
+    world.put('alice/private', b'private')
+    os.chmod(world.path('alice/private'), 0o600)
+    for target in ('private', 'none', '../bob', '/etc/passwd'):
+        link = world.path('alice/way')
+        os.symlink(target, link)
+        with Control(world) as c:
+            for rest, verb in ((0, 'APPE'), (3, 'STOR'), (3, 'APPE')):
+                c.ask('EPSV', 229)
+                c.ask(f'REST {rest}', 350)
+                expect('link' in c.ask(f'{verb} way', 553), f'{verb} through a link to {target}')
+            expect(os.readlink(link) == target, 'the link was replaced')
+            if target == 'private':
+                data = c.passive()
+                c.send('STOR way')
+                c.code(150)
+                data.sendall(b'public')
+                data.close()
+                c.code(226)
+                expect(not os.path.islink(link) and world.get('alice/way') == b'public', 'STOR without REST')
+        os.unlink(link)
+    about = os.stat(world.path('alice/private'))
+    expect(world.get('alice/private') == b'private' and about.st_mode & 0o777 == 0o600, 'the private file has changed')
+
+
 def aborts(world):
     """ABOR ends a transfer that stalls, either way; STAT and QUIT are heard during one; files stay as they were"""
     world.put('alice/big', BIG * 4)
@@ -481,4 +507,4 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, dates, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, dates, unique, appends, through, aborts, together, logged)

@@ -83,8 +83,9 @@ def climbs(world):
             c.ask(f'{verb} */.nest-upload-1', 550)
         for command in ('RNFR others/private', 'RNFR all/passwd', 'RNFR ../../secret', 'RNFR .nest-upload-1/x', 'DELE .nest-upload-1/x',
                         'DELE all/passwd', 'DELE others/private', 'SITE CHMOD 777 other', 'MFMT 20200102030405 other', 'MKD others/x', 'RMD others',
-                        'MKD .nest-upload-1', 'STOR others/new', 'APPE other', 'STOR .nest-upload-1'):
+                        'MKD .nest-upload-1', 'STOR others/new', 'APPE others/private', 'STOR .nest-upload-1'):
             c.ask(command, 550)
+        c.ask('APPE other', 553)
         c.ask('CWD ../../..', 250)
         expect('"/"' in c.ask('PWD', 257), 'the folder')
         c.ask('RNFR out', 350)
