@@ -282,6 +282,65 @@ def renames(world):
         c.ask('DELE new name', 250)
 
 
+def links(world):
+    """A link is deleted and renamed itself, also if it leads nowhere or out of the home; what it leads to stays; a folder is not deleted"""
+    world.put('alice/behind', b'behind')
+    os.makedirs(world.path('alice/linked/folder'))
+    world.put('secret', b'secret')
+    for target in ('none', '/etc/passwd', '../../secret', '../behind', 'folder'):
+        old, new = (world.path(f'alice/linked/{name}') for name in ('old', 'new'))
+        with Control(world) as c:
+            for after in ('DELE new', 'DELE /linked/new'):
+                os.symlink(target, old)
+                c.ask('CWD /linked', 250)
+                c.ask('RNFR old', 350)
+                c.ask('RNTO new', 250)
+                expect(not os.path.lexists(old) and os.readlink(new) == target, f'the new name of the link to {target}')
+                c.ask(after, 250)
+                expect(not os.path.lexists(new), f'{after} has not deleted the link to {target}')
+            c.ask('DELE new', 550)
+            expect('folder' in c.ask('DELE folder', 550), 'DELE of a folder')
+    expect(world.get('alice/behind') == b'behind' and world.get('secret') == b'secret', 'what a link leads to has changed')
+    os.rmdir(world.path('alice/linked/folder'))
+    os.rmdir(world.path('alice/linked'))
+
+
+def escapes(world):
+    """The byte 255 is Telnet's IAC: twice in a name it is one, alone it is itself; replies double it, lists on data connections do not"""
+    name = os.fsencode(world.path('alice/of')) + b'\xff255'
+    with Control(world, 'd\xff\xffra', 'p\xff\xffw') as c:
+        expect('You are d\xff\xffra,' in c.ask('STAT', 211), 'the user')
+        for iac in ('\xff\xff', '\xff'):
+            expect(c.ask(f'MKD of{iac}255', 257).startswith('257 "/of\xff\xff255"') and os.path.isdir(name), f'MKD {iac}')
+            c.ask(f'CWD of{iac}255', 250)
+            expect(c.ask('PWD', 257).startswith('257 "/of\xff\xff255"'), f'PWD {iac}')
+            data = c.passive()
+            c.send(f'STOR {iac}')
+            c.code(150)
+            data.close()
+            c.code(226)
+            expect(os.listdir(name) == [b'\xff'], f'STOR {iac}: {os.listdir(name)}')
+            expect(c.ask(f'MLST {iac}', 250).split('\r\n')[1].endswith(' /of\xff\xff255/\xff\xff'), f'MLST {iac}')
+            expect(c.ask('STAT *', 213).split('\r\n')[1].endswith(' \xff\xff'), f'STAT {iac}')
+            expect(c.ask(f'MFMT 20200102030405 {iac}', 213).endswith('; \xff\xff\r\n'), f'MFMT {iac}')
+            for verb in ('NLST', f'NLST {iac}'):
+                data = c.passive()
+                c.send(verb)
+                c.code(150)
+                expect(all_of(data) == b'\xff\r\n', f'{verb} {iac}')
+                data.close()
+                c.code(226)
+            c.ask(f'RNFR {iac}', 350)
+            c.ask('RNTO ' + 5 * '\xff', 250)
+            expect(os.listdir(name) == [b'\xff\xff\xff'], f'RNTO {iac}: {os.listdir(name)}')
+            c.ask('RNFR ' + 6 * '\xff', 350)
+            c.ask(f'RNTO {iac}', 250)
+            c.ask(f'SIZE {iac}', 213)
+            c.ask(f'DELE {iac}', 250)
+            c.ask(f'RMD /of{iac}255', 250)
+            c.ask('CWD /', 250)
+
+
 def dates(world):
     """MFMT says what was stored, which may be another time than the given one; what is neither file nor folder is said to be neither"""
     world.put('alice/dated', b'x')
@@ -350,6 +409,32 @@ def appends(world):
         data.close()
         one.code(226)
         expect(world.get('alice/both') == b'new', 'TYPE keeps REST')
+
+
+def through(world):
+    """An upload that keeps bytes is refused if its name is a link, and a private file stays private; one that keeps none replaces the link"""
+    world.put('alice/private', b'private')
+    os.chmod(world.path('alice/private'), 0o600)
+    for target in ('private', 'none', '../bob', '/etc/passwd'):
+        link = world.path('alice/way')
+        os.symlink(target, link)
+        with Control(world) as c:
+            for rest, verb in ((0, 'APPE'), (3, 'STOR'), (3, 'APPE')):
+                c.ask('EPSV', 229)
+                c.ask(f'REST {rest}', 350)
+                expect('link' in c.ask(f'{verb} way', 553), f'{verb} through a link to {target}')
+            expect(os.readlink(link) == target, 'the link was replaced')
+            if target == 'private':
+                data = c.passive()
+                c.send('STOR way')
+                c.code(150)
+                data.sendall(b'public')
+                data.close()
+                c.code(226)
+                expect(not os.path.islink(link) and world.get('alice/way') == b'public', 'STOR without REST')
+        os.unlink(link)
+    about = os.stat(world.path('alice/private'))
+    expect(world.get('alice/private') == b'private' and about.st_mode & 0o777 == 0o600, 'the private file has changed')
 
 
 def aborts(world):
@@ -458,4 +543,5 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, dates, unique, appends, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends,
+       through, aborts, together, logged)

@@ -8,6 +8,7 @@ Must not know: how anything is checked.
 
 import ftplib
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -81,6 +82,31 @@ def cops(report, nest, folder):
             world.close()
 
 
+def users(report, nest, folder):
+    """Names that USER cannot give are refused at the start, with their line."""
+    exe, path = driver.built(nest, SPEC, 'event', folder), os.path.join(folder, 'names')
+    for length in (63, 64):
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(f'# users\n{"x" * length}:$1$salt$UsdFqFVB.FsuinRDK5eE..:home\n')
+        done = subprocess.run([exe, '--set', f'fileRoot={folder}/none', '--', '--users', path], capture_output=True, text=True, timeout=60)
+        told = done.stderr.splitlines()[-1] if done.stderr else ''
+        wanted = f"ftp: --users '{path}', line 2: it has a name of more than 63 bytes" if length > 63 else f"ftp: fileRoot '{folder}/none': "
+        report.line(done.returncode == 1 and told.startswith(wanted), 'users', f'a name of {length} bytes', '', done.stderr)
+
+
+def durable(report, nest, folder):
+    """Uploads wait for a disk that fails, unless the server has --no-sync."""
+    exe, shim = driver.built(nest, SPEC, 'event', folder), os.path.join(folder, 'shim.so')
+    run(['cc', '-shared', '-fPIC', os.path.join(ROOT, 'tests', 'helpers', 'shim.c'), '-o', shim])
+    for syncs in (True, False):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            world = World(exe, place, arguments=[] if syncs else ['--no-sync'], LD_PRELOAD=shim, SHIM='fsync')
+            try:
+                driver.tried(report, 'sync' if syncs else 'no-sync', world.server, apart.durable, world, syncs, wrong=WRONG)
+            finally:
+                world.close()
+
+
 def main():
     """The forms that are named, or all; the exit status."""
     report, nest = Report('ftp'), program()
@@ -98,6 +124,12 @@ def main():
             cops(report, nest, folder)
         except WRONG as error:
             report.line(False, 'cops', 'it serves', '', error)
+        report.heading('files')
+        try:
+            users(report, nest, folder)
+            durable(report, nest, folder)
+        except WRONG as error:
+            report.line(False, 'sync', 'it serves', '', error)
     return report.close()
 
 
