@@ -305,6 +305,42 @@ def links(world):
     os.rmdir(world.path('alice/linked'))
 
 
+def escapes(world):
+    """The byte 255 is Telnet's IAC: twice in a name it is one, alone it is itself; replies double it, lists on data connections do not"""
+    name = os.fsencode(world.path('alice/of')) + b'\xff255'
+    with Control(world, 'd\xff\xffra', 'p\xff\xffw') as c:
+        expect('You are d\xff\xffra,' in c.ask('STAT', 211), 'the user')
+        for iac in ('\xff\xff', '\xff'):
+            expect(c.ask(f'MKD of{iac}255', 257).startswith('257 "/of\xff\xff255"') and os.path.isdir(name), f'MKD {iac}')
+            c.ask(f'CWD of{iac}255', 250)
+            expect(c.ask('PWD', 257).startswith('257 "/of\xff\xff255"'), f'PWD {iac}')
+            data = c.passive()
+            c.send(f'STOR {iac}')
+            c.code(150)
+            data.close()
+            c.code(226)
+            expect(os.listdir(name) == [b'\xff'], f'STOR {iac}: {os.listdir(name)}')
+            expect(c.ask(f'MLST {iac}', 250).split('\r\n')[1].endswith(' /of\xff\xff255/\xff\xff'), f'MLST {iac}')
+            expect(c.ask('STAT *', 213).split('\r\n')[1].endswith(' \xff\xff'), f'STAT {iac}')
+            expect(c.ask(f'MFMT 20200102030405 {iac}', 213).endswith('; \xff\xff\r\n'), f'MFMT {iac}')
+            for verb in ('NLST', f'NLST {iac}'):
+                data = c.passive()
+                c.send(verb)
+                c.code(150)
+                expect(all_of(data) == b'\xff\r\n', f'{verb} {iac}')
+                data.close()
+                c.code(226)
+            c.ask(f'RNFR {iac}', 350)
+            c.ask('RNTO ' + 5 * '\xff', 250)
+            expect(os.listdir(name) == [b'\xff\xff\xff'], f'RNTO {iac}: {os.listdir(name)}')
+            c.ask('RNFR ' + 6 * '\xff', 350)
+            c.ask(f'RNTO {iac}', 250)
+            c.ask(f'SIZE {iac}', 213)
+            c.ask(f'DELE {iac}', 250)
+            c.ask(f'RMD /of{iac}255', 250)
+            c.ask('CWD /', 250)
+
+
 def dates(world):
     """MFMT says what was stored, which may be another time than the given one; what is neither file nor folder is said to be neither"""
     world.put('alice/dated', b'x')
@@ -507,4 +543,4 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, dates, unique, appends, through, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends, through, aborts, together, logged)

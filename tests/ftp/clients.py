@@ -1,10 +1,12 @@
-"""Foreign clients: lftp, curl, tnftp. Each check gets a World, the words that TLS adds, and a folder. Must not know: models."""
+"""Foreign clients: lftp, curl, tnftp, ftplib. Each check gets a World, the words that TLS adds, and a folder. Must not know: models."""
 
 import filecmp
+import ftplib
+import io
 import os
 import subprocess
 from support.expect import expect
-from world import BIG
+from world import BIG, LIMIT
 
 
 def ran(*words, text=None):
@@ -82,4 +84,32 @@ def tnftp(world, folder):
     expect(b'whole' in out and b'/t' in out, f'a session: {out!r}')
 
 
-ALL = (lftp, curl, tnftp)
+def escapes(world, folder):
+    """Names with the byte 255: lftp writes it twice, as Telnet's IAC, and curl and ftplib once; all get back what they have sent"""
+    source, back = os.fsencode(os.path.join(folder, 'iac')), os.fsencode(os.path.join(folder, 'iacback'))
+    for name in (b'a\xff', b'\xffb', b'\xff', b'\xff\xff', b'c\xffd/e', b'c\xffd/f\xff\xffg'):
+        os.makedirs(os.path.dirname(os.path.join(source, name)), exist_ok=True)
+        with open(os.path.join(source, name), 'wb') as file:
+            file.write(name)
+    ours, url = os.path.join(source, b'a\xff'), f'ftp://alice:secret@127.0.0.1:{world.port}/curl%FF/a%FF'
+    ran('lftp', '-c', b'set cmd:fail-exit yes; set ftp:ssl-allow no; set net:max-retries 2; set net:timeout 20;'
+        b'open -u alice,secret ftp://127.0.0.1:%d; mirror -R "%s" iac; mirror iac "%s"; rm -r iac; bye' % (world.port, source, back))
+    expect(same(source, back), 'the trees differ')
+    ran('curl', '-sS', '--ftp-create-dirs', '-T', ours, url)
+    expect(ran('curl', '-sS', url, url) == 2 * b'a\xff', 'curl')
+    ran('curl', '-sS', '-Q', b'DELE curl\xff/a\xff', '-Q', b'RMD curl\xff', f'ftp://alice:secret@127.0.0.1:{world.port}/')
+    ftp, out = ftplib.FTP(encoding='latin-1', timeout=LIMIT), io.BytesIO()
+    ftp.connect('127.0.0.1', world.port)
+    ftp.login('alice', 'secret')
+    ftp.cwd(ftp.mkd('lib\xff'))
+    ftp.cwd(ftp.pwd())
+    ftp.storbinary('STOR a\xff', io.BytesIO(b'lib'))
+    ftp.retrbinary('RETR a\xff', out.write)
+    expect(out.getvalue() == b'lib' and ftp.nlst() == ['a\xff'], 'ftplib')
+    ftp.delete('a\xff')
+    ftp.rmd('/lib\xff')
+    left = [name for name in os.listdir(os.fsencode(world.path('alice'))) if name.startswith((b'iac', b'curl', b'lib'))]
+    expect(not left, f'what was removed is there: {left}')
+
+
+ALL = (lftp, curl, tnftp, escapes)

@@ -22,12 +22,12 @@ BIG = bytes(range(256)) * 4096 * 4      # 4 MB
 
 def hashed(password):
     """Its crypt(3) hash."""
-    done = subprocess.run(['openssl', 'passwd', '-6', password], capture_output=True, text=True, timeout=LIMIT, check=True)
+    done = subprocess.run(['openssl', 'passwd', '-6', password.encode('latin-1')], capture_output=True, text=True, timeout=LIMIT, check=True)
     return done.stdout.strip()
 
 
 class World:
-    """A server with the users alice, bob and carl, who may only read, and with anonymous users."""
+    """A server with the users alice, bob, d\xffra, and carl, who may only read, and with anonymous users."""
 
     def __init__(self, exe, folder, options=(), arguments=(), words=(), **more):
         self.root = os.path.join(folder, 'root')
@@ -35,9 +35,9 @@ class World:
             os.makedirs(os.path.join(self.root, name), exist_ok=True)
         self.users, self.log = os.path.join(folder, 'users'), os.path.join(folder, 'xferlog')
         if not os.path.exists(self.users):
-            one = hashed('secret')
-            with open(self.users, 'w', encoding='ascii') as file:
-                file.write(f'# users of the test\nalice:{one}:alice\nbob:{one}:bob\ncarl:{one}:alice:ro\n')
+            one, two = hashed('secret'), hashed('p\xffw')
+            with open(self.users, 'w', encoding='latin-1') as file:
+                file.write(f'# users of the test\nalice:{one}:alice\nbob:{one}:bob\ncarl:{one}:alice:ro\nd\xffra:{two}:alice\n')
         self.put('pub/hello', b'hello\n')
         self.certificate, key = certificate(folder)
         self.server = Server([exe, *words], options=['listen=127.0.0.1:0 [::1]:0', 'user=root', f'fileRoot={self.root}',
