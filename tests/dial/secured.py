@@ -43,7 +43,7 @@ def trusts(server, other, folder):
 
 
 def distrusts(server, other, folder):
-    """Another name, something that is no handshake, silence: the connection is lost, the session goes on"""
+    """Another name, something that is no handshake, silence, by either time: the connection is lost, the session goes on"""
     with dialled(server, other) as (client, connection):
         client.send(b'TRUST example.org\n')
         accepts(folder, connection)
@@ -66,6 +66,10 @@ def distrusts(server, other, folder):
         connection.recv(100)
         connection.close()
         expect(line(client) == b'ECONNRESET\n', 'the other side has left')
+        ask(client, 'PING', 'pong')
+    with dialled(server, other) as (client, connection):
+        client.send(b'LIMIT 1\nTRUST localhost\n')
+        expect(line(client) == b'ETIMEDOUT\n', 'the time of $timeoutOf')
         ask(client, 'PING', 'pong')
 
 

@@ -7,6 +7,7 @@ import io
 import os
 import socket
 import ssl
+import time
 from clients import curl, ran, same, tree
 from support.connection import all_of
 from support.expect import expect
@@ -128,6 +129,21 @@ def clear(world, _):
         c.ask('NOOP', 200)
 
 
+def silent(world, _):
+    """A data connection that says nothing under PROT P ends after --data-wait, and what the client has said meanwhile is answered"""
+    with Secure(world) as c:
+        c.ask('PROT P', 200)
+        for verb, code in (('ABOR', 226), ('QUIT', 221)):
+            with c.passive():
+                since = time.monotonic()
+                c.send('LIST')
+                c.code(150)
+                c.ask(verb, 425)
+                c.code(code)
+                expect(time.monotonic() - since < 25, 'it took long')
+        expect(c.reply()[0] == 0, 'it was not closed')
+
+
 def aborts(world, _):
     """ABOR ends an encrypted transfer that stalls"""
     world.put('alice/big', BIG * 4)
@@ -177,4 +193,4 @@ def lftp(world, folder):
         pass
 
 
-ALL = (transfers, orders, injects, truncates, clear, aborts, slow, curls, lftp)
+ALL = (transfers, orders, injects, truncates, clear, silent, aborts, slow, curls, lftp)

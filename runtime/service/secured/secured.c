@@ -107,7 +107,8 @@ static int secured_fail(int error) {
 /* A handshake is a receive that brings no bytes. */
 static int secured_shake(nest_session *s, struct nest__further *further) {
     uint8_t none[1];
-    uint32_t end = nest__after(nest__clock(), nest__tls_limit());
+    uint32_t limit = further->limit != 0 ? further->limit : nest__tls_limit();
+    uint32_t end = nest__after(nest__clock(), limit);
     further->chan.state |= NEST__CHAN_MORE; /* as a client, the server speaks first */
     for (;;) {
         uint32_t due = nest__earlier(end, nest__out_deadline(s));
