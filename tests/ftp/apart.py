@@ -76,4 +76,20 @@ def jailed(world):
     expect(about.st_mtime == 1577934245 and (not has or about.st_mode & 0o777 == 0o604), str(about))
 
 
+def durable(world, syncs):
+    """What the disk does not keep is not said to be complete, and the old file stays; with --no-sync the server does not wait for the disk"""
+    code, text = (451, b'old') if syncs else (226, b'new')
+    with Control(world) as c:
+        for kind, verb, whole in (('I', 'STOR', text), ('A', 'STOR', text), ('I', 'APPE', b'old' if syncs else b'oldnew')):
+            world.put('alice/durable', b'old')
+            c.ask(f'TYPE {kind}', 200)
+            data = c.passive()
+            c.send(f'{verb} durable')
+            c.code(150)
+            data.sendall(b'new')
+            data.close()
+            c.code(code)
+            expect(world.get('alice/durable') == whole, f'{kind} {verb}: {world.get("alice/durable")}')
+
+
 ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL))

@@ -81,6 +81,19 @@ def cops(report, nest, folder):
             world.close()
 
 
+def durable(report, nest, folder):
+    """Uploads wait for a disk that fails, unless the server has --no-sync."""
+    exe, shim = driver.built(nest, SPEC, 'event', folder), os.path.join(folder, 'shim.so')
+    run(['cc', '-shared', '-fPIC', os.path.join(ROOT, 'tests', 'helpers', 'shim.c'), '-o', shim])
+    for syncs in (True, False):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            world = World(exe, place, arguments=[] if syncs else ['--no-sync'], LD_PRELOAD=shim, SHIM='fsync')
+            try:
+                driver.tried(report, 'sync' if syncs else 'no-sync', world.server, apart.durable, world, syncs, wrong=WRONG)
+            finally:
+                world.close()
+
+
 def main():
     """The forms that are named, or all; the exit status."""
     report, nest = Report('ftp'), program()
@@ -98,6 +111,11 @@ def main():
             cops(report, nest, folder)
         except WRONG as error:
             report.line(False, 'cops', 'it serves', '', error)
+        report.heading('a disk that fails')
+        try:
+            durable(report, nest, folder)
+        except WRONG as error:
+            report.line(False, 'sync', 'it serves', '', error)
     return report.close()
 
 

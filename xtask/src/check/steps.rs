@@ -499,7 +499,7 @@ pub const STEPS: &[Step] = &[
     Step::new(
         "ftp",
         "the FTP server by its RFCs, with foreign clients and hostile ones, in every model",
-        Paths(&["tests/ftp", "tests/support", "examples/ftp", GENERATED]),
+        Paths(&["tests/ftp", "tests/helpers/shim.c", "tests/support", "examples/ftp", GENERATED]),
         Program(&["python3", "tests/ftp/run.py"]),
     )
     .draws()
