@@ -543,4 +543,5 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends, through, aborts, together, logged)
+ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends,
+       through, aborts, together, logged)

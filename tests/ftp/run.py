@@ -8,6 +8,7 @@ Must not know: how anything is checked.
 
 import ftplib
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -81,6 +82,18 @@ def cops(report, nest, folder):
             world.close()
 
 
+def users(report, nest, folder):
+    """Names that USER cannot give are refused at the start, with their line."""
+    exe, path = driver.built(nest, SPEC, 'event', folder), os.path.join(folder, 'names')
+    for length in (63, 64):
+        with open(path, 'w', encoding='ascii') as file:
+            file.write(f'# users\n{"x" * length}:$1$salt$UsdFqFVB.FsuinRDK5eE..:home\n')
+        done = subprocess.run([exe, '--set', f'fileRoot={folder}/none', '--', '--users', path], capture_output=True, text=True, timeout=60)
+        told = done.stderr.splitlines()[-1] if done.stderr else ''
+        wanted = f"ftp: --users '{path}', line 2: it has a name of more than 63 bytes" if length > 63 else f"ftp: fileRoot '{folder}/none': "
+        report.line(done.returncode == 1 and told.startswith(wanted), 'users', f'a name of {length} bytes', '', done.stderr)
+
+
 def durable(report, nest, folder):
     """Uploads wait for a disk that fails, unless the server has --no-sync."""
     exe, shim = driver.built(nest, SPEC, 'event', folder), os.path.join(folder, 'shim.so')
@@ -111,8 +124,9 @@ def main():
             cops(report, nest, folder)
         except WRONG as error:
             report.line(False, 'cops', 'it serves', '', error)
-        report.heading('a disk that fails')
+        report.heading('files')
         try:
+            users(report, nest, folder)
             durable(report, nest, folder)
         except WRONG as error:
             report.line(False, 'sync', 'it serves', '', error)
