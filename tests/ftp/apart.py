@@ -3,10 +3,24 @@
 import os
 import platform
 import re
+import socket
+from support.connection import all_of
 from support.expect import expect
 from world import Control
 
 OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
+
+
+def interface():
+    """A link-local address of this machine with its interface; None: it has none."""
+    with open('/proc/net/if_inet6', encoding='ascii') as file:
+        for address, _, _, scope, flags, name in map(str.split, file):
+            if scope == '20' and int(flags, 16) & 0x40 == 0:    # not one that is still being tried
+                return f'{socket.inet_ntop(socket.AF_INET6, bytes.fromhex(address))}%{name}'
+    return None
+
+
+LINK = interface()
 JAIL = (*OPTIONS, 'chroot={root}')      # {root}: fileRoot
 
 
@@ -76,6 +90,31 @@ def jailed(world):
     expect(about.st_mtime == 1577934245 and (not has or about.st_mode & 0o777 == 0o604), str(about))
 
 
+def linked(world):
+    """Data goes both ways over link-local addresses of IPv6, which peers have with their interface"""
+    world.put('alice/linked', b'linked')
+    port = int(re.search(r'\[fe80:[^\]]*\]:(\d+)', world.server.ready)[1])
+    number, _, name = LINK.partition('%')
+    with Control(world, at=(LINK, port)) as c, socket.socket(socket.AF_INET6) as door:
+        door.bind((number, 0, 0, socket.if_nametoindex(name)))
+        door.listen()
+        own = door.getsockname()[1]
+        for host in (number, LINK):
+            c.ask(f'EPRT |2|{host}|{own}|', 200)
+            c.send('RETR linked')
+            c.code(150)
+            with door.accept()[0] as data:
+                expect(all_of(data) == b'linked', f'EPRT {host}')
+            c.code(226)
+        with c.passive() as data:
+            c.send('RETR linked')
+            c.code(150)
+            expect(all_of(data) == b'linked', 'EPSV')
+        c.code(226)
+        c.ask(f'EPRT |2|fe80::1:2:3:4|{own}|', 501)
+        c.ask(f'EPRT |2|fe80::1:2:3:4%{name}|{own}|', 501)
+
+
 def durable(world, syncs):
     """What the disk does not keep is not said to be complete, and the old file stays; with --no-sync the server does not wait for the disk"""
     code, text = (451, b'old') if syncs else (226, b'new')
@@ -92,4 +131,5 @@ def durable(world, syncs):
             expect(world.get('alice/durable') == whole, f'{kind} {verb}: {world.get("alice/durable")}')
 
 
-ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL))
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL),
+       *([(linked, (*OPTIONS, f'listen=127.0.0.1:0 [::1]:0 [{LINK}]:0'))] if LINK else []))

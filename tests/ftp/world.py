@@ -70,8 +70,9 @@ class World:
 class Control:
     """A control connection, line by line."""
 
-    def __init__(self, world, user='alice', password='secret', six=False):
-        self.socket = socket.create_connection(('::1', world.port6) if six else ('127.0.0.1', world.port), LIMIT)
+    def __init__(self, world, user='alice', password='secret', six=False, at=None):
+        self.host, port = at or (('::1', world.port6) if six else ('127.0.0.1', world.port))
+        self.socket = socket.create_connection((self.host, port), LIMIT)
         self.lines = self.socket.makefile('rb')
         self.code(220)
         if user is not None:
@@ -118,8 +119,7 @@ class Control:
     def passive(self, source=None):
         """A data connection."""
         port = int(re.search(r'\|\|\|(\d+)\|', self.ask('EPSV', 229))[1])
-        host = self.socket.getpeername()[0]
-        return socket.create_connection((host, port), LIMIT, source_address=source)
+        return socket.create_connection((self.host, port), LIMIT, source_address=source)
 
 
 def library(world, user='alice', six=False, passive=True, kind=ftplib.FTP):
