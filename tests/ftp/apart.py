@@ -1,12 +1,14 @@
 """How the server ends connections, and what works without /proc. Each check gets a World of its own. Must not know: models."""
 
+import contextlib
 import os
 import platform
 import re
+import resource
 import socket
 from support.connection import all_of
 from support.expect import expect
-from world import Control
+from world import BIG, Control
 
 OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
 
@@ -90,6 +92,29 @@ def jailed(world):
     expect(about.st_mtime == 1577934245 and (not has or about.st_mode & 0o777 == 0o604), str(about))
 
 
+def full(world):
+    """An upload for which there is no room is answered with 552, and logged with the bytes that came; the old file stays"""
+    world.put('alice/full', b'old')
+    most = 3_000_000
+    with Control(world) as c:
+        for pid in world.server.family():   # now there is one that serves
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+        data = c.passive()
+        c.send('STOR full')
+        c.code(150)
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            data.sendall(BIG)
+        c.code(552)
+        data.close()
+        c.ask('QUIT', 221)
+        expect(c.reply()[0] == 0, 'it was not closed')
+    with open(world.log, encoding='ascii') as file:
+        sizes = re.findall(r' (\d+) /alice/full b _ i r alice ftp 0 \* i\n', file.read())
+    expect(len(sizes) == 1 and most - 1024 * 1024 <= int(sizes[0]) <= most, f'{sizes}')
+    expect(world.get('alice/full') == b'old', 'the upload is seen')
+
+
 def linked(world):
     """Data goes both ways over link-local addresses of IPv6, which peers have with their interface"""
     world.put('alice/linked', b'linked')
@@ -131,5 +156,5 @@ def durable(world, syncs):
             expect(world.get('alice/durable') == whole, f'{kind} {verb}: {world.get("alice/durable")}')
 
 
-ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL),
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL), (full, OPTIONS),
        *([(linked, (*OPTIONS, f'listen=127.0.0.1:0 [::1]:0 [{LINK}]:0'))] if LINK else []))
