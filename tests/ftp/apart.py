@@ -8,7 +8,7 @@ import resource
 import socket
 from support.connection import all_of
 from support.expect import expect
-from world import BIG, Control
+from world import BIG, LIMIT, Control
 
 OPTIONS = ('readTimeout=2s', 'drainTimeout=30s', 'perAddress=none')
 
@@ -79,6 +79,21 @@ def stops(world):
         busy.code(421)
         expect(busy.reply()[0] == 0, 'it was not closed')
     expect(world.get('alice/stopped') == b'new', 'the upload is not seen')
+
+
+def cut(world):
+    """A transfer that is not complete after drainTimeout is cut without a reply, and so is its client; the old file stays"""
+    world.put('alice/cut', b'old')
+    with Control(world) as c, c.passive() as data:
+        c.send('STOR cut')
+        c.code(150)
+        data.sendall(b'new')
+        world.server.process.terminate()
+        expect(all_of(c.socket) in (b'', None), 'there was a reply')
+        with contextlib.suppress(ConnectionResetError):
+            expect(data.recv(1) == b'', 'the data connection is open')
+    world.server.process.wait(LIMIT)
+    expect(world.get('alice/cut') == b'old', 'the upload is seen')
 
 
 def jailed(world):
@@ -156,5 +171,5 @@ def durable(world, syncs):
             expect(world.get('alice/durable') == whole, f'{kind} {verb}: {world.get("alice/durable")}')
 
 
-ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (jailed, JAIL), (full, OPTIONS),
+ALL = ((halves, OPTIONS), (endless, OPTIONS), (stops, OPTIONS), (cut, ('drainTimeout=1s', 'perAddress=none')), (jailed, JAIL), (full, OPTIONS),
        *([(linked, (*OPTIONS, f'listen=127.0.0.1:0 [::1]:0 [{LINK}]:0'))] if LINK else []))
