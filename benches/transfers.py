@@ -167,7 +167,7 @@ class Nest(Site):
     def words(self, port):
         """Its command."""
         return [self.exe, '--set', f'listen=127.0.0.1:{port}', '--set', f'fileRoot={self.folder}', '--set', f'user={OWNER}', '--',
-                '--users', self.users, '--upload-limit', str(4 << 30), '--no-sync']      # the others do not wait for the disk either
+                '--users', self.users, '--upload-limit', str(4 << 30), '--no-sync']    # the others do not wait for the disk
 
 
 class Vsftpd(Site):

@@ -232,10 +232,9 @@ const char *nest_address_of(nest_session *, int handle); /* its own address and 
  * as clients do, and gets the certificate of option tls. Otherwise this server begins, as a client,
  * and the other side must have a certificate of `name` (a host or an address) from an authority
  * that the system trusts. Returns 0; or -1 and errno: EALREADY, EINVAL (`name` is neither), ENOTSUP
- * (option tls is none), in which case nothing has happened; ECONNRESET: the handshake or the
- * certificate was refused, and ETIMEDOUT, after readTimeout or the time of nest_timeout_of; then
- * the connection can no longer be used. Behind it, a connection that ends without TLS's own end
- * fails with ECONNRESET. nest_end_to says this end. */
+ * (option tls is none), in which case nothing has happened; ECONNRESET (refused) and ETIMEDOUT
+ * (after readTimeout or the time of nest_timeout_of), which end the connection. Behind it, one that
+ * ends without TLS's own end fails with ECONNRESET. nest_end_to says this end. */
 int nest_start_tls_on(nest_session *, int handle, const char *name);
 /* Waits for a descriptor, such as the socket of a database library, at most `ms`; 0: without a
  * limit. Returns which of `events` it is ready for; an error or hang-up counts as all of them.
