@@ -60,6 +60,7 @@ static int commit_directory(int names) {
 /* Names the file before it is synced, because some file systems do not keep files without a name.
  */
 static int commit_file(struct nest__upload *u) {
+    nest__upload_stamp(u);
     if (u->result == 0 && fsync(u->fd) == -1) {
         u->result = -errno;
     }
@@ -135,6 +136,7 @@ static int commit_synced(struct nest__upload *u) {
  * name. */
 static int commit_plain(struct nest__upload *u) {
     bool replaces = u->beside[0] != '\0' || (u->guarded && u->replaces);
+    nest__upload_stamp(u);
     int result = replaces ? -EEXIST : nest__name_nameless(u->fd, u->directory, u->name);
     if (result == -EEXIST) {
         result = nest__upload_name(u);
