@@ -68,7 +68,7 @@ def build(nest, model, folder, spec=SPEC):
 class Site(Server):
     """The server of a folder of its own."""
 
-    def __init__(self, exe):
+    def __init__(self, exe, *more):
         self.exe = exe
         self.root = tempfile.mkdtemp(prefix='nest-web-')
         for name, data in SITE.items():
@@ -78,7 +78,7 @@ class Site(Server):
                 file.write(data)
             os.utime(path, (OLD, OLD))
         super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access'),
-                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings'))
+                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings', *more))
 
     def path(self, name):
         """A file of the site."""
