@@ -87,6 +87,15 @@ def added(site):
     same('the sum', site.content('up/sum'), b'%03d' % ADDED)
 
 
+def dated(site):
+    """a date in If-Range: it names the file only when it is a minute old"""
+    put(site, b'0123456789', name='dated')
+    for age, wanted in ((0, (200, b'0123456789')), (3600, (206, b'01'))):
+        os.utime(site.path('up/dated'), (time.time() - age,) * 2)
+        changed = curl(site, 'up/dated')[1]['last-modified']
+        same(f'{age} s old', curl(site, 'up/dated', '-H', f'If-Range: {changed}', '-r', '0-1')[::2], wanted)
+
+
 def wait_for_lock(folder, count):
     """Waits until so many operations wait for the lock of a folder, which the caller holds."""
     inode, end = os.stat(folder).st_ino, time.monotonic() + 20
@@ -133,5 +142,5 @@ def run(report, models=SOCKET_MODELS):
         report.heading(f'versions of files: {model}')
         with tempfile.TemporaryDirectory(prefix='nest-versions-') as folder, \
                 Site(build(nest, model, folder), '--delete') as site:
-            for check in (tags, ahead, added, meanwhile):
+            for check in (tags, ahead, added, dated, meanwhile):
                 attempt(report, model, check, lambda check=check: check(site))
