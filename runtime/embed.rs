@@ -207,6 +207,7 @@ parts! {
         "file/upload.h" With(Feature::Files);
         "file/upload.c" With(Feature::Files);
         "file/commit.c" With(Feature::Files);
+        "file/place.c" With(Feature::Files);
         "file/list.c" With(Feature::Lists);
     }
     "queue" {

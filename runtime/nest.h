@@ -254,8 +254,7 @@ bool nest_draining(nest_session *); /* whether the server is stopping */
 int nest_priority(nest_session *, long number);
 
 /* -- files: regular files below fileRoot; paths and links that lead outside are refused. What
- * follows "//" is looked up below the folder before it (at most 255 bytes), and may not leave it.
- */
+ * follows "//" is looked up below the folder before it (at most 255 bytes), and stays in it. */
 typedef struct nest_file {
     uint64_t size;         /* in bytes */
     struct timespec mtime; /* last modification */
@@ -340,13 +339,11 @@ static inline int64_t nest_file_reply_to_value(nest_session *s, int handle, nest
 /* Receives `length` bytes (NEST_WHOLE: until end of file) from a second connection into a file
  * below fileRoot, which others see when it is complete, as with nest_file_receive. Returns the
  * number of bytes; or -1 and errno, with the old file unchanged: EPIPE (end of file before `length`
- * bytes), EBUSY (there is an upload), errors of the connection and of the file. `flags`: NEST_SYNC.
- */
+ * bytes), EBUSY (an upload exists), errors of the connection and the file. `flags`: NEST_SYNC. */
 int64_t nest_file_receive_from_path(nest_session *, int handle, const char *path, uint64_t length,
                                     unsigned flags);
 /* Appends them to an upload, which it neither commits nor drops. Returns the number of bytes, which
- * is less at end of file (errno is 0) or if NEST_UNTIL_INPUT has ended it (EINTR); or -1 and errno.
- */
+ * is less at end of file (errno is 0) or if NEST_UNTIL_INPUT ended it (EINTR); or -1 and errno. */
 int64_t nest_file_receive_from_upload(nest_session *, int handle, nest_upload *, uint64_t length,
                                       unsigned flags);
 /* nest_file_reply_to(session, handle, what, offset, length, flags): `what` is a path, a nest_file
@@ -369,6 +366,8 @@ int64_t nest_file_receive_from_upload(nest_session *, int handle, nest_upload *,
 /* Deletes a regular file or a link (not its target). Returns 0, or -1 and errno: ENOENT, EISDIR,
  * EACCES, EXDEV, ENXIO (none of these types), … In END it works even if the client is gone. */
 int nest_file_delete(nest_session *, const char *path);
+/* The same, but fails with ESTALE unless the path still leads to this opened file, unchanged. */
+int nest_file_delete_unchanged(nest_session *, const char *path, const nest_file *);
 typedef struct nest_entry {
     const char *name;      /* any bytes except '/' and NUL */
     uint64_t size;         /* bytes of a regular file, otherwise 0 */

@@ -18,8 +18,9 @@ int64_t nest__file_read(int fd, void *to, size_t n, uint64_t at, bool cached);
 bool nest__file_resident(int fd, uint64_t at, uint64_t n);
 void nest__file_ahead(int fd, uint64_t at, uint64_t n); /* starts to read ahead */
 void nest__file_close(int fd);
-/* Deletes a regular file, or a link (not its target). Returns 0 or -errno. */
-int nest__file_delete(const char *path);
+/* Deletes a regular file, or a link (not its target). Returns 0 or -errno. `same`, if not NULL:
+ * only if this is still the file that the path leads to; otherwise -ESTALE. */
+int nest__file_delete(const char *path, const nest_file *same);
 /* Lists a directory, sorted by name, in at most `room` bytes (otherwise -EOVERFLOW). Returns the
  * number of entries or -errno. The caller frees list->entries, which is NULL if there are none. */
 int nest__file_list(const char *path, size_t room, nest_files *list);

@@ -44,15 +44,19 @@ void nest__upload_offer(struct nest__upload *u) {
     pthread_mutex_unlock(&commit.lock);
 }
 
-static int commit_directory(int names) {
-    int result = 0;
-    int fd = openat(names, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* A directory that may be written and not read cannot be synced alone: all of its file system is.
+ */
+static int commit_directory(const struct nest__upload *u) {
+    int fd = openat(u->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool all = fd == -1 && errno == EACCES;
+    if (all) {
+        fd = openat(u->directory, u->name,
+                    O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
+    }
     if (fd == -1) {
         return -errno;
     }
-    if (fsync(fd) == -1) {
-        result = -errno;
-    }
+    int result = (all ? syncfs(fd) : fsync(fd)) == -1 ? -errno : 0;
     close(fd);
     return result;
 }
@@ -60,6 +64,7 @@ static int commit_directory(int names) {
 /* Names the file before it is synced, because some file systems do not keep files without a name.
  */
 static int commit_file(struct nest__upload *u) {
+    nest__upload_stamp(u);
     if (u->result == 0 && fsync(u->fd) == -1) {
         u->result = -errno;
     }
@@ -92,7 +97,7 @@ static void commit_group(struct nest__upload *group) {
         if (u->settled) {
             continue;
         }
-        int result = commit_directory(u->directory);
+        int result = commit_directory(u);
         for (struct nest__upload *same = u; same != NULL; same = same->next) {
             if (!same->settled && same->device == u->device && same->inode == u->inode) {
                 same->result = result;
@@ -135,6 +140,7 @@ static int commit_synced(struct nest__upload *u) {
  * name. */
 static int commit_plain(struct nest__upload *u) {
     bool replaces = u->beside[0] != '\0' || (u->guarded && u->replaces);
+    nest__upload_stamp(u);
     int result = replaces ? -EEXIST : nest__name_nameless(u->fd, u->directory, u->name);
     if (result == -EEXIST) {
         result = nest__upload_name(u);

@@ -1,4 +1,4 @@
-/* file.c: opens, reads and deletes regular files below fileRoot.
+/* file.c: opens and reads regular files below fileRoot.
  *
  * Called by the engine, on a loop (`cached`) or where it may block. No state. Must not know
  * sessions. */
@@ -84,24 +84,4 @@ void nest__file_close(int fd) {
     } else if (!nest__cache_leave(fd)) {
         close(fd);
     }
-}
-
-int nest__file_delete(const char *path) {
-    const char *name;
-    struct stat about;
-    int error = 0, directory = nest__file_folder(path, &name);
-    if (directory < 0) {
-        return directory;
-    }
-    if (fstatat(directory, name, &about, AT_SYMLINK_NOFOLLOW) == -1) {
-        error = -errno;
-    } else if (S_ISDIR(about.st_mode)) {
-        error = -EISDIR;
-    } else if (!S_ISREG(about.st_mode) && !S_ISLNK(about.st_mode)) {
-        error = -ENXIO;
-    } else if (unlinkat(directory, name, 0) == -1) {
-        error = -errno;
-    }
-    close(directory);
-    return error;
 }

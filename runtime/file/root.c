@@ -114,7 +114,7 @@ void nest__file_root_close(void) {
 static int root_walk(const char *path, int flags) {
     int at = root_fd;
     for (;;) {
-        char name[256]; /* no system allows longer ones */
+        char name[1024]; /* some file systems allow 255 characters of up to 4 bytes */
         size_t n = strcspn(path, "/");
         const char *rest = path + n + strspn(path + n, "/");
         bool last = path[n] == '\0';

@@ -1,4 +1,4 @@
-/* upload.c: a file that is being received and then put in its place.
+/* upload.c: a file that is being received. commit.c and place.c put it in its place.
  *
  * Called by the engine where it may block. State, per process: a counter, and what the system
  * supports. Must not know sessions.
@@ -9,11 +9,7 @@
  * it), and where files need a name from the beginning, it has a name beside its place that no
  * client can guess or use; a server that is killed may leave such a file. The mode is the replaced
  * file's, so that what was private stays so, else 0666 less the umask; a link is replaced, not
- * followed.
- *
- * A guarded upload (NEST_UNCHANGED) locks the directory (flock) and compares the old file again
- * before it replaces it, so that the first of several guarded uploads wins. Other uploads need no
- * lock. */
+ * followed. */
 #include "upload.h"
 #include "../platform/files.h"
 #include "../platform/platform.h"
@@ -24,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -165,60 +160,6 @@ int nest__upload_name(struct nest__upload *u) {
 
 void nest__upload_guard(struct nest__upload *u) {
     u->guarded = true;
-}
-
-static int upload_rename(struct nest__upload *u) {
-    return renameat(u->holder, u->beside, u->directory, u->name) == -1 ? -errno : 0;
-}
-
-static int upload_lock(int directory) {
-    int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd == -1) {
-        return -errno;
-    }
-    while (flock(fd, LOCK_EX) == -1) {
-        int error = errno;
-        if (error != EINTR) {
-            close(fd);
-            return -error;
-        }
-    }
-    return fd;
-}
-
-static int upload_rename_guarded(struct nest__upload *u) {
-    if (!u->replaces) {
-        int result = nest__rename_new(u->holder, u->beside, u->directory, u->name);
-        return result == -EEXIST ? -ESTALE : result;
-    }
-    struct stat now;
-    int result = -ESTALE, lock = upload_lock(u->directory);
-    if (lock < 0) {
-        return lock;
-    }
-    if (fstatat(u->directory, u->name, &now, AT_SYMLINK_NOFOLLOW) == -1) {
-        result = errno == ENOENT ? -ESTALE : -errno;
-    } else if (now.st_ino == u->old_inode && now.st_size == u->old_size &&
-               now.st_mtim.tv_sec == u->old_mtime.tv_sec &&
-               now.st_mtim.tv_nsec == u->old_mtime.tv_nsec) {
-        result = upload_rename(u);
-    }
-    close(lock);
-    return result;
-}
-
-int nest__upload_place(struct nest__upload *u) {
-    int fd = u->fd;
-    u->fd = -1;
-    if (fd != -1 && close(fd) == -1 &&
-        errno != EINTR) { /* network file systems report errors here */
-        return -errno;
-    }
-    int result = u->guarded ? upload_rename_guarded(u) : upload_rename(u);
-    if (result == 0) {
-        u->beside[0] = '\0';
-    }
-    return result;
 }
 
 void nest__upload_abandon(struct nest__upload *u) {

@@ -1,4 +1,4 @@
-/* upload.h: shared by upload.c and commit.c: an upload and the steps of its commit. */
+/* upload.h: shared by upload.c, commit.c and place.c: an upload and the steps of its commit. */
 #ifndef NEST_UPLOAD_H
 #define NEST_UPLOAD_H
 
@@ -27,6 +27,8 @@ struct nest__upload {
 
 /* Gives the file a temporary name, so that it can be renamed. Returns 0 or -errno. */
 int nest__upload_name(struct nest__upload *);
+/* Gives the complete file its time of change. Call it before the file is synced or named. */
+void nest__upload_stamp(struct nest__upload *);
 /* Renames the file from its temporary to its final name. Returns 0 or -errno; -ESTALE if the upload
  * is guarded and the old file has changed. */
 int nest__upload_place(struct nest__upload *);

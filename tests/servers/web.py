@@ -68,7 +68,7 @@ def build(nest, model, folder, spec=SPEC):
 class Site(Server):
     """The server of a folder of its own."""
 
-    def __init__(self, exe):
+    def __init__(self, exe, *more):
         self.exe = exe
         self.root = tempfile.mkdtemp(prefix='nest-web-')
         for name, data in SITE.items():
@@ -79,7 +79,7 @@ class Site(Server):
             os.utime(path, (OLD, OLD))
         super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access',
                                         'lingerTimeout=30s'),     # a busy machine makes clients slow
-                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings'))
+                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings', *more))
 
     def path(self, name):
         """A file of the site."""

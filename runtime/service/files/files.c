@@ -68,17 +68,31 @@ void nest__files_leave(nest_session *s) {
 
 /* -- delete */
 
+struct files_deletion {
+    const char *path;
+    const nest_file *same; /* NULL: any file */
+};
+
 static int files_delete_work(void *arg) {
-    return nest__file_delete(arg);
+    const struct files_deletion *deletion = arg;
+    return nest__file_delete(deletion->path, deletion->same);
 }
 
 /* Works in END even if the client is gone, because actions clean up there. */
-int nest_file_delete(nest_session *s, const char *path) {
+static int files_delete(nest_session *s, struct files_deletion deletion) {
     if (s->reason == NEST_OPEN && nest__fails(s, nest__acting(s))) {
         return nest__refuse(s);
     }
-    int error = path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, (void *)path);
+    int error = deletion.path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, &deletion);
     return error < 0 ? files_failed(error) : 0;
+}
+
+int nest_file_delete(nest_session *s, const char *path) {
+    return files_delete(s, (struct files_deletion){path, NULL});
+}
+
+int nest_file_delete_unchanged(nest_session *s, const char *path, const nest_file *file) {
+    return files_delete(s, (struct files_deletion){path, file});
 }
 
 struct files_opening {
