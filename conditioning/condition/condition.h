@@ -48,6 +48,7 @@ void end_guard(void); /* nothing is left to end */
 
 /* refuse.c: whether something cannot work; these say why. */
 bool refuse_state(void);                  /* its socket; removes one that nobody uses */
+void remove_state(void);                  /* the socket of a chain of ours that has died */
 bool refuse_inherited(void);              /* sockets that listen already */
 bool refuse_library(const char *program); /* it would not load the library */
 

@@ -44,6 +44,13 @@ bool refuse_state(void) {
     return used;
 }
 
+/* It may still be in use: by what the chain has forked and is not a filter yet. */
+void remove_state(void) {
+    struct stat status;
+    if (state != NULL && lstat(state, &status) == 0 && S_ISSOCK(status.st_mode))
+        unlink(state);
+}
+
 bool refuse_inherited(void) {
     DIR *fds = opendir("/proc/self/fd");
     bool found = false;

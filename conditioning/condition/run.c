@@ -111,7 +111,7 @@ static void chain_died(int result, const char *name) {
 static void restart_chain(void) {
     chain_again = 0;
     chain_began = now_ms();
-    refuse_state(); /* removes the socket of the chain that has died */
+    remove_state();
     int control = start_chain();
     if (control == -1) {
         say("cc-chain cannot be started: %s", strerror(errno));

@@ -1,5 +1,7 @@
 """cc-condition --status: the counters of a running one, as a table and as OpenMetrics text."""
 
+import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -9,7 +11,7 @@ import time
 from conditioned import CONDITION, good, missing
 from faults import Logged
 from refusals import once
-from support import WAIT, Client, children, environment, expect, until
+from support import WAIT, Client, Wrong, children, environment, expect, until
 
 
 def status(path, *more):
@@ -102,6 +104,36 @@ def deaths():
         expect('restarted 1 times' in status(server.state)[1], 'the table')
 
 
+def held_socket(pid, path):
+    """The socket of another process that listens at a path; None: this may not have it."""
+    with open('/proc/net/unix', encoding='utf-8', errors='replace') as file:
+        inode = next(line.split()[6] for line in file if line.endswith(f' {path}\n'))
+    fd = next(fd for fd in os.listdir(f'/proc/{pid}/fd') if os.readlink(f'/proc/{pid}/fd/{fd}') == f'socket:[{inode}]')
+    process = os.pidfd_open(pid)
+    got = ctypes.CDLL(None).syscall(438, process, int(fd), 0)     # pidfd_getfd
+    os.close(process)
+    return None if got == -1 else got
+
+
+def inherited():
+    """The state socket comes back although another process still has that of the chain that has died."""
+    with Shown('request') as server:
+        chain = until(server.chain, 'there is no chain')
+        held = held_socket(chain, server.state)
+        if held is None:
+            return 'descriptors of other processes cannot be had'
+        os.kill(chain, signal.SIGKILL)
+        until(lambda: 'it is started again' in server.said(), 'the chain has not died')
+
+        def again():
+            with contextlib.suppress(Wrong):
+                return metrics(server.state)[0]['cc_chain_restarts_total'] == 1
+        until(again, 'the state is not shown')
+        expect('in use' not in server.said(), server.said())
+        os.close(held)
+    return ''
+
+
 def refusals():
     """--status needs the socket of one that runs, and starts nothing."""
     for words, why in ((['--status'], '--status needs --state SOCKET'), (['--metrics'], '--metrics needs --status: write --status'),
@@ -152,4 +184,4 @@ def promtool():
     return ''
 
 
-TESTS = [counters, deaths, refusals, promtool]
+TESTS = [counters, deaths, inherited, refusals, promtool]
