@@ -6,9 +6,10 @@ Must not know: how an action moves.
 import os
 import signal
 import time
-from checks import again, ask, ends, reset, same, serve, together
+from checks import ask, ends, reset, same, serve, together
 from support.nest import Failed
 from support.server import Client
+from support.timed import again
 
 
 def right(folder, exe):

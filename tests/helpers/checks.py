@@ -9,6 +9,7 @@ import struct
 import threading
 from support.nest import Failed, Missing, one_client
 from support.server import Client, Server
+from support.timed import again
 
 BYTES = bytes(i * 7 % 251 for i in range(1 << 20))
 
@@ -96,17 +97,6 @@ def ends(server):
     for word in ('Sanitizer', 'runtime error', 'crashed'):
         if word in server.said():
             raise Failed(server.said())
-
-
-def again(work, times=3):
-    """Does work(0), work(1) … until one succeeds: what says how soon something happens, a busy machine
-    can spoil, though hardly so often."""
-    for number in range(times):
-        try:
-            return work(number)
-        except Failed:
-            if number == times - 1:
-                raise
 
 
 def shares_syncs(folder, exe, shim, question, answer):

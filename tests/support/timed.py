@@ -1,4 +1,4 @@
-"""How long a server takes to keep a limit, measured again if the machine was busy.
+"""How long a server takes to keep a limit, and what comes soon enough, tried again if the machine was busy.
 
 Must not know: which limit it is.
 """
@@ -21,6 +21,17 @@ def timed(what, limit, measure, early=EARLY, late=LATE):
         if took[-1] <= limit + late:
             return
     raise Failed(f'{what}: after {", ".join(f"{s:.2f}" for s in took)} s instead of {limit}')
+
+
+def again(work, times=3):
+    """Does work(0), work(1) … until one succeeds: what says how soon something happens, a busy machine
+    can spoil, though hardly so often."""
+    for number in range(times):
+        try:
+            return work(number)
+        except Failed:
+            if number == times - 1:
+                raise
 
 
 def cut(client, line):
