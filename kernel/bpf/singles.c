@@ -9,14 +9,19 @@
 #include "segments.h"
 #include "types.h"
 
-/* The most segments of an answer: what a sender may send at first (RFC 6928). */
-#define SEGMENTS 10
-/* The most bytes of one: the kernel makes no room for more than four pages. */
-#define SEGMENT_BYTES 8192
+/* The most of an answer, in segments of the client: what a sender may send at first (RFC 6928). */
+#define AT_FIRST 10
+/* The most bytes of a segment. It fits any path, IPv6's least of 1,280 bytes included: nobody would
+ * be told that one was too large. */
+#define SEGMENT_BYTES 1152
+/* The most segments. */
+#define SEGMENTS 12
 /* The least: the head with its date must be in the first. */
 #define SEGMENT_LEAST HEAD_BYTES
-/* A part that was sent in this time is not sent again because the client lacks it. */
+/* A part that was sent in this time is not sent again because the client lacks it; it doubles each
+ * time, LONGER times at most. */
 #define AGAIN_NS 5000000ULL
+#define LONGER 8
 /* So long after the last request that ended its connection handshakes are held back. */
 #define HOLD_NS 60000000000ULL
 /* The namespace of the device. */
@@ -287,13 +292,11 @@ INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratc
     if (!entry)
         return PASS;
     room = work->handshake.mss - (segment->stamped ? STAMPS_BYTES : 0);
-    if (room > SEGMENT_BYTES)
-        room = SEGMENT_BYTES;
     __builtin_memset(single, 0, sizeof *single);
     single->index = which;
     single->generation = entry->generation;
     single->size = request.head ? entry->head : entry->size;
-    single->segment = room & ~(PIECE - 1U);
+    single->segment = (room > SEGMENT_BYTES ? SEGMENT_BYTES : room) & ~(PIECE - 1U);
     single->start = segment->acknowledged;
     single->acked = single->start;
     single->again = single->start - 1;
@@ -301,6 +304,7 @@ INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratc
     single->asked = segment->number;
     single->next = segment->number + segment->length;
     if (room < SEGMENT_LEAST || single->size > single->segment * SEGMENTS ||
+        single->size > room * AT_FIRST ||
         single->size > (__u64)segment->window << (work->handshake.scale & 15))
         return PASS;
     single->sent = now;
@@ -323,11 +327,16 @@ INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratc
 INLINE int lacks(struct segment *segment, struct single *single, __u64 now) {
     return segment->acknowledged == single->acked && single->acked != single->end &&
            !segment->length && !(segment->flags & TCP_FIN) &&
-           (single->again != single->acked || now - single->sent > AGAIN_NS);
+           (single->again != single->acked ||
+            now - single->sent > AGAIN_NS << (single->tries & (2 * LONGER - 1)));
 }
 
 /* Sends what the client lacks. */
 INLINE int send_again(struct __sk_buff *skb, struct work *work, struct single *single) {
+    if (single->again != single->acked)
+        single->tries = 0;
+    else if (single->tries < LONGER)
+        single->tries++;
     single->again = single->acked;
     if (send_rest(skb, work, single, single->acked - single->start))
         return DROP;

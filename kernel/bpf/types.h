@@ -139,6 +139,7 @@ struct single {
     __u32 again;   /* from where on a part was last sent again */
     __u32 freed;   /* the kernel was told to forget the handshake */
     __u32 ended;   /* the client has sent its FIN */
+    __u32 tries;   /* how often that part was sent again */
 };
 
 /* What replaces the first bytes of a request that is answered here. */

@@ -10,7 +10,7 @@ use crate::conditions::Unchanged;
 use crate::files::Identity;
 use crate::fill::Prepared;
 use crate::load::Answers;
-use crate::shape::{self, BLOCK, BLOCKS, Entry, Name};
+use crate::shape::{self, BLOCK, BLOCKS, ENTRY, Entry, Name};
 
 /// So long the space of a removed answer is not used again: a request may still refer to it.
 const REST: Duration = Duration::from_secs(3);
@@ -199,6 +199,9 @@ impl Cache {
         let now = Instant::now();
         while self.resting.front().is_some_and(|r| r.until <= now) {
             if let Some(rested) = self.resting.pop_front() {
+                // Index and blocks go to different answers. Who still sends this one finds another generation.
+                let gone = self.maps.entries.set(rested.index, [0; ENTRY], 0);
+                gone.map_err(|e| format!("cannot remove an answer from the kernel: {e}"))?;
                 self.free.extend(rested.blocks);
                 self.unused.push(rested.index);
             }

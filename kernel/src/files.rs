@@ -2,8 +2,10 @@
 //!
 //! Must not know: what the server answers.
 
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,6 +22,9 @@ const AHEAD: Duration = Duration::from_secs(60);
 
 /// Answers for files that were modified within this time may change by themselves.
 const RECENT: Duration = Duration::from_secs(3);
+
+/// To open a path without what it names: O_PATH, the same on all machines of Linux that nest knows.
+const O_PATH: i32 = 0o10_000_000;
 
 /// What a directory's own path stands for.
 const INDEX: &str = "index.html";
@@ -97,6 +102,9 @@ pub enum Unfit {
 #[derive(Debug)]
 pub struct Found {
     pub path: PathBuf,
+    /// The folder, and the file in it, without links.
+    pub folder: PathBuf,
+    pub real: PathBuf,
     pub identity: Identity,
     pub bytes: Vec<u8>,
 }
@@ -125,15 +133,20 @@ pub fn find(folder: &Path, path: &str, limit: u64) -> Result<Found, Unfit> {
     if path.ends_with('/') {
         file = file.join(INDEX);
     }
-    let inside = |p: &Path| {
-        let (folder, file) = (fs::canonicalize(folder).ok()?, fs::canonicalize(p).ok()?);
-        Some(file.starts_with(folder))
-    };
-    let data = fs::metadata(&file).map_err(|_| Unfit::NoFile)?;
+    // Opening a FIFO waits, and opening a device can have effects. So what the path names is opened when it is known.
+    let named = OpenOptions::new()
+        .read(true)
+        .custom_flags(O_PATH)
+        .open(&file)
+        .map_err(|_| Unfit::NoFile)?;
+    let data = named.metadata().map_err(|_| Unfit::NoFile)?;
     if !data.is_file() {
         return Err(Unfit::NoFile);
     }
-    if inside(&file) != Some(true) {
+    let link = PathBuf::from(format!("/proc/self/fd/{}", named.as_raw_fd()));
+    let folder = fs::canonicalize(folder).map_err(|_| Unfit::NoFile)?;
+    let real = fs::read_link(&link).map_err(|_| Unfit::NoFile)?;
+    if !real.starts_with(&folder) {
         return Err(Unfit::Outside);
     }
     let identity = Identity::of(&data);
@@ -143,12 +156,17 @@ pub fn find(folder: &Path, path: &str, limit: u64) -> Result<Found, Unfit> {
     if identity.young() {
         return Err(Unfit::Young);
     }
-    let bytes = fs::read(&file).map_err(|_| Unfit::NoFile)?;
+    let mut bytes = Vec::new();
+    let opened = File::open(&link).map_err(|_| Unfit::NoFile)?;
+    let read = opened.take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|_| Unfit::NoFile)?;
     if bytes.len() as u64 != identity.size || Identity::now(&file).as_ref() != Some(&identity) {
         return Err(Unfit::Young);
     }
     Ok(Found {
         path: file,
+        folder,
+        real,
         identity,
         bytes,
     })

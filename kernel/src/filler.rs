@@ -2,7 +2,6 @@
 //!
 //! Must not know: signals, the clock, and the questions of users.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -30,12 +29,12 @@ const PAUSED: usize = 4096;
 /// Examines the server, and fills the cache until everything ends.
 pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
     let ended = || shared.ended.load(Ordering::SeqCst);
-    match server::examine(shared.port, &shared.names(), group, shared.polls, &ended) {
-        Ok(()) => shared.enter(Phase::On),
+    let server = match server::examine(shared.port, &shared.names(), group, shared.polls, &ended) {
+        Ok(server) => server,
         Err(reason) => return shared.enter(Phase::Off(reason)),
-    }
+    };
+    shared.enter(Phase::On);
     let mut paused: BTreeMap<Name, Instant> = BTreeMap::new();
-    let reached = Cell::new(None);
     while !ended() {
         let second = Timespec {
             tv_sec: 0,
@@ -59,7 +58,7 @@ pub fn work(shared: &Arc<Shared>, group: &Group, mut ring: RingBuf<MapData>) {
             if paused.contains_key(&name) {
                 continue;
             }
-            if let Err(reason) = fill(shared, &name, conditional, &reached) {
+            if let Err(reason) = fill(shared, &name, conditional, &server) {
                 shared.refuse(reason);
                 if paused.len() < PAUSED {
                     paused.insert(name, Instant::now() + PAUSE);
@@ -78,13 +77,12 @@ impl AsFd for RingFd<'_> {
     }
 }
 
-/// Puts the answer of a name in, if its file can be one; `conditional`: with its 304, if it has one; `reached`: the
-/// server, if it was.
+/// Puts the answer of a name in, if its file can be one; `conditional`: with its 304, if it has one.
 fn fill(
     shared: &Shared,
     name: &Name,
     conditional: bool,
-    reached: &Cell<Option<SocketAddr>>,
+    server: &SocketAddr,
 ) -> Result<(), String> {
     let Some((host, path)) = parts(name) else {
         return Ok(());
@@ -110,10 +108,13 @@ fn fill(
         Err(Unfit::Large) => return Err("its file is too large".to_owned()),
     };
     let mut follow = locked(&shared.follow);
-    let followed = follow.add(folder, &found.path);
+    let mut followed = follow.add(folder, &found.path);
+    if found.path != found.real {
+        followed = followed.and_then(|()| follow.add_real(&found.folder, &found.real, folder));
+    }
     drop(follow);
     followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;
-    let connect = || Origin::again(shared.port, reached);
+    let connect = || Origin::at(server);
     let mut origin = None;
     let prepared = match closing(name) {
         Some(closing) => prepare_last(connect, host, path, &found.bytes, closing)?,

@@ -27,8 +27,8 @@ pub struct Changes {
 /// Followed folders.
 pub struct Follow {
     events: Arc<OwnedFd>,
-    folders: BTreeMap<i32, PathBuf>,
-    followed: BTreeSet<PathBuf>,
+    /// By the number of a watch: the folder's paths, of which links make several.
+    folders: BTreeMap<i32, BTreeSet<PathBuf>>,
 }
 
 impl Follow {
@@ -37,7 +37,6 @@ impl Follow {
         Ok(Follow {
             events: Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?),
             folders: BTreeMap::new(),
-            followed: BTreeSet::new(),
         })
     }
 
@@ -46,8 +45,18 @@ impl Follow {
         Arc::clone(&self.events)
     }
 
-    /// Follows all folders from `top` down to the one that holds `file`.
+    /// Follows all folders from `top` down to the one that holds `file`. A path that was followed before may lead to
+    /// another folder now, and a folder that is followed keeps its watch.
     pub fn add(&mut self, top: &Path, file: &Path) -> Result<(), Errno> {
+        self.add_as(top, file, None)
+    }
+
+    /// The same for the path without links of a file below `named`: a change there counts as one of `named`.
+    pub fn add_real(&mut self, top: &Path, file: &Path, named: &Path) -> Result<(), Errno> {
+        self.add_as(top, file, Some(named))
+    }
+
+    fn add_as(&mut self, top: &Path, file: &Path, named: Option<&Path>) -> Result<(), Errno> {
         let changes = WatchFlags::MODIFY
             | WatchFlags::ATTRIB
             | WatchFlags::CREATE
@@ -59,11 +68,9 @@ impl Follow {
             | WatchFlags::ONLYDIR;
         let folders = file.ancestors().skip(1);
         for folder in folders.take_while(|f| f.starts_with(top)) {
-            if !self.followed.contains(folder) {
-                let watch = inotify::add_watch(&self.events, folder, changes)?;
-                self.folders.insert(watch, folder.to_owned());
-                self.followed.insert(folder.to_owned());
-            }
+            let watch = inotify::add_watch(&self.events, folder, changes)?;
+            let paths = self.folders.entry(watch).or_default();
+            paths.insert(named.unwrap_or(folder).to_owned());
         }
         Ok(())
     }
@@ -84,14 +91,11 @@ impl Follow {
                 Some(name) => name.to_bytes().starts_with(RULES),
                 None => event.events().contains(ReadFlags::ATTRIB),
             };
-            let Some(folder) = self.folders.get(&event.wd()) else {
-                continue;
-            };
-            found.folders.insert(folder.clone());
-            let ends = ReadFlags::IGNORED | ReadFlags::MOVE_SELF | ReadFlags::DELETE_SELF;
-            if event.events().intersects(ends) {
-                // The path may name another folder from now on, which is followed when it is used.
-                self.followed.remove(folder);
+            if let Some(paths) = self.folders.get(&event.wd()) {
+                found.folders.extend(paths.iter().cloned());
+            }
+            if event.events().contains(ReadFlags::IGNORED) {
+                self.folders.remove(&event.wd());
             }
         }
         found

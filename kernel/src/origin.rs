@@ -2,7 +2,6 @@
 //!
 //! Must not know: files, and which answers are kept.
 
-use std::cell::Cell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -57,16 +56,10 @@ impl Origin {
         Self::over(stream)
     }
 
-    /// Connects to the address at which the server was reached last; if it is not there, as `connect` does. The list
-    /// of who listens is long on a busy machine.
-    pub fn again(port: u16, last: &Cell<Option<SocketAddr>>) -> Result<Self, String> {
-        let known = last.get().map(|to| TcpStream::connect_timeout(&to, LIMIT));
-        let origin = match known {
-            Some(Ok(stream)) => Self::over(stream)?,
-            _ => Self::connect(port)?,
-        };
-        last.set(origin.ends().map(|(_, server)| server));
-        Ok(origin)
+    /// Connects to the address at which the server was reached, and to no other: somebody else may listen there.
+    pub fn at(address: &SocketAddr) -> Result<Self, String> {
+        let stream = TcpStream::connect_timeout(address, LIMIT);
+        Self::over(stream.map_err(|e| format!("cannot connect: {}", crate::failure::reason(&e)))?)
     }
 
     fn over(stream: TcpStream) -> Result<Self, String> {

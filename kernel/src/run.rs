@@ -286,9 +286,6 @@ impl Keeper<'_> {
 
     /// One turn: the clock, the files, the space, the log.
     fn turn(&mut self) -> Result<(), String> {
-        if self.shared.phase() == Phase::On {
-            self.clock.renew(LEASE)?;
-        }
         let changed = locked(&self.shared.follow).changed();
         let mut cache = locked(&self.shared.cache);
         if changed.rules {
@@ -308,6 +305,10 @@ impl Keeper<'_> {
         }
         let holds = cache.holds();
         drop(cache);
+        // Behind the looks: if nest stood still, the kernel answers nothing that has changed meanwhile.
+        if self.shared.phase() == Phase::On {
+            self.clock.renew(LEASE)?;
+        }
         let wanted = self.counted.is_some() || self.tells.is_some();
         let counts = if wanted {
             self.watch.counts()

@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::net::SocketAddr;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -87,14 +88,14 @@ fn greet(mut origin: Origin, host: &str) -> Result<Origin, String> {
 /// error. io_uring reads so, too: each request that the kernel takes wakes its receive, which finds nothing,
 /// and after 128 times it waits in a thread that blocks. Each such read also sets the socket's count of read
 /// bytes to an older value, so that the end of the client's stream would be held back for ever. `polls`: the
-/// server is known to poll before it reads.
+/// server is known to poll before it reads. Returns the address at which it answers.
 pub fn examine(
     port: u16,
     hosts: &[&str],
     group: &Group,
     polls: bool,
     ended: &dyn Fn() -> bool,
-) -> Result<(), String> {
+) -> Result<SocketAddr, String> {
     let until = Instant::now() + START;
     let origin = loop {
         match Origin::connect(port) {
@@ -120,7 +121,7 @@ pub fn examine(
             "the server reads by io_uring, whose receives block after 128 that found nothing"
                 .to_owned(),
         ),
-        Some(holder) if holder.flags & NONBLOCK != 0 => Ok(()),
+        Some(holder) if holder.flags & NONBLOCK != 0 => Ok(server),
         Some(_) => Err("the server reads from blocking sockets".to_owned()),
         None => Err(
             "no process of the server has the connection, so nest cannot see whether it \
