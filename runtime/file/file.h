@@ -31,5 +31,7 @@ bool nest__is_reserved(const char *name);
 void nest__home_begin(int root); /* call it at the start: removes what killed servers left */
 void nest__home_end(void);
 int nest__home(void); /* its descriptor, which stays home.c's; or -errno */
+/* The same, after a file could not get a name there: creates the folder anew if it was removed. */
+int nest__home_again(void);
 
 #endif

@@ -9,7 +9,8 @@
  * lists omit it. Each process that uses the folder holds a shared lock on it (flock). At its start
  * a server removes the folders that nobody has locked, because their servers were killed; and at
  * its end, because workers of a killed server may have lived on at the start. The files are called
- * PID-NUMBER, so that the supervisor can remove those of a process that died. */
+ * PID-NUMBER, so that the supervisor can remove those of a process that died. Another program may
+ * remove the folder, such as one that makes fileRoot the copy of another folder. */
 #include "file.h"
 #include "../platform/files.h"
 
@@ -144,4 +145,22 @@ int nest__home(void) {
     fd = home.fd != -1 ? home.fd : fd;
     pthread_mutex_unlock(&home.lock);
     return fd;
+}
+
+/* Uploads may have the descriptor, so the new folder gets the same one. */
+int nest__home_again(void) {
+    struct stat about;
+    int result = 0;
+    pthread_mutex_lock(&home.lock);
+    if (home.fd != -1 && fstat(home.fd, &about) == 0 && about.st_nlink == 0) {
+        int fd = home_enter();
+        if (fd < 0 || dup3(fd, home.fd, O_CLOEXEC) == -1) {
+            result = fd < 0 ? fd : -errno;
+        }
+        if (fd >= 0) {
+            close(fd); /* the other descriptor keeps the lock */
+        }
+    }
+    pthread_mutex_unlock(&home.lock);
+    return result == 0 ? nest__home() : result;
 }

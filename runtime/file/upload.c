@@ -47,8 +47,12 @@ static int upload_name_at_home(struct nest__upload *u) {
     }
     snprintf(u->beside, sizeof u->beside, "%ld-%llu", (long)getpid(),
              (unsigned long long)atomic_fetch_add(&number, 1) + 1);
+    int result = nest__name_nameless(u->fd, directory, u->beside);
+    if (result == -ENOSYS && (directory = nest__home_again()) >= 0) {
+        result = nest__name_nameless(u->fd, directory, u->beside);
+    }
     u->holder = directory;
-    return nest__name_nameless(u->fd, directory, u->beside);
+    return result;
 }
 
 static int upload_name_beside(struct nest__upload *u) {

@@ -108,6 +108,23 @@ def outlived(folder, exe):
     same('left', homes(folder), [])
 
 
+def removed(folder, exe):
+    """Another program may remove the folder of uploads while a server runs: it is made again."""
+    put(folder, 'up', b'first')
+    with serve(exe, folder) as server, Client(server) as other:
+        for text in (b'second', b'third'):
+            same('content', ask(server, b'put up %d\n' % len(text) + text), b'took %d\n' % len(text))
+            if not homes(folder):
+                raise Failed('no folder for uploads was made, so nothing was removed')
+            for name in homes(folder):
+                os.rmdir(f'{folder}/{name}')
+            other.send(b'sync up 4\nlast')
+            other.expect(b'took 4\n')
+            same('content', content(folder, 'up'), b'last')
+        ends(server)
+    same('left', homes(folder), [])
+
+
 def foreign(folder, exe):
     """No client's path leads to an upload that is under way, even if the client knows its name."""
     attempts = 1_000_000 if os.environ.get('NEST_ALL') else 20_000
@@ -206,5 +223,5 @@ def full(folder, exe):
         ends(server)
 
 
-PLAIN = (whole, places, cut, killed, outlived, foreign, too_large, full)
+PLAIN = (whole, places, cut, killed, outlived, removed, foreign, too_large, full)
 SHIMMED = (unnamed, failing, grouped)

@@ -64,6 +64,7 @@ void nest__files_leave(nest_session *s) {
         nest__file_close(file->fd);
     }
     s->work->services.files.first = NULL;
+    s->work->services.files.again = false;
 }
 
 /* -- delete */
@@ -84,6 +85,9 @@ static int files_delete(nest_session *s, struct files_deletion deletion) {
         return nest__refuse(s);
     }
     int error = deletion.path == NULL ? -ENOENT : nest__await_work(s, files_delete_work, &deletion);
+    if (error == -ESTALE && s->work != NULL) {
+        s->work->services.files.again = true;
+    }
     return error < 0 ? files_failed(error) : 0;
 }
 
@@ -106,7 +110,8 @@ static int files_open_work(void *arg) {
 }
 
 int nest__files_find(nest_session *s, const char *path, nest_file *file) {
-    bool fresh = s->work != NULL && s->work->services.files.fresh;
+    const struct nest__files_state *state = s->work == NULL ? NULL : &s->work->services.files;
+    bool fresh = state != NULL && (state->fresh || state->again);
     int result = path == NULL ? -ENOENT : fresh ? -EAGAIN : nest__file_open(path, true, file);
     if (result == -EAGAIN) {
         struct files_opening opening = {.path = path, .file = file};

@@ -9,6 +9,7 @@ struct nest__opened;
 /* scope: action */
 struct nest__files_state {
     struct nest__opened *first; /* files that the running action has open, the latest first */
+    bool again; /* a guarded deletion found another version: files are opened, not remembered */
     bool fresh; /* scope: connection; an upload is under way: files are opened, not remembered */
 };
 
