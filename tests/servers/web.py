@@ -68,7 +68,7 @@ def build(nest, model, folder, spec=SPEC):
 class Site(Server):
     """The server of a folder of its own."""
 
-    def __init__(self, exe, *more):
+    def __init__(self, exe, *more, **variables):
         self.exe = exe
         self.root = tempfile.mkdtemp(prefix='nest-web-')
         for name, data in SITE.items():
@@ -79,7 +79,7 @@ class Site(Server):
             os.utime(path, (OLD, OLD))
         super().__init__([exe], options=(f'fileRoot={self.root}', 'maxClients=100', 'accessLog=./access',
                                         'lingerTimeout=30s'),     # a busy machine makes clients slow
-                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings', *more))
+                         arguments=('--uploads', 'up', '--upload-limit', '10M', '--listings', *more), **variables)
 
     def path(self, name):
         """A file of the site."""
@@ -469,8 +469,38 @@ def ends(site):
     same('other lines', [line for line in site.log(path).splitlines() if not re.fullmatch(combined, line)], [])
 
 
+def durable(site):
+    """what a disk does not keep is not said to be stored, and the old file stays: unless there is --no-sync"""
+    shim = site.path('shim.so')
+    run_program(['cc', '-shared', '-fPIC', os.path.join(ROOT, 'tests', 'helpers', 'shim.c'), '-o', shim])
+    for more, wanted, content in (((), 500, b'kept\n'), (('--no-sync',), 204, b'new\n')):
+        with Site(site.exe, *more, LD_PRELOAD=shim, SHIM='fsync') as other:
+            for options in (('-H', 'Transfer-Encoding:', '-H', 'Content-Length: 4'), ('-H', 'Transfer-Encoding: chunked'),
+                            ('-H', 'If-Match: *')):
+                same(f'{more} {options}', curl(other, 'up/kept.txt', '-T', '-', *options, data=b'new\n')[0], wanted)
+                same(f'{more} {options}', other.content('up/kept.txt'), content)
+
+
+def agreed(site):
+    """a tag of text that was compressed meanwhile is that of its version: for uploads; what is for users only is for no shared cache"""
+    users = site.path('.users')
+    with open(users, 'w', encoding='ascii') as file:
+        file.write('alice:$5$nest$3DZRU6ogubD5OW6ZCmVbtcXjehFVvUq6xhoFmB0X2.4\n')
+    with Site(site.exe, '--gzip', '--users', users, '--private', 'docs', '--cache', '*=60') as other:
+        path, text = 'up/text.txt', b'text ' * 400
+        same('new', curl(other, path, '-T', '-', data=text)[0], 201)
+        plain, tag = (curl(other, path, '-H', f'Accept-Encoding: {coding}')[1]['etag'] for coding in ('identity', 'gzip'))
+        same('a tag of its own', tag, plain[:-1] + '-gzip"')
+        same('the other tag', curl(other, path, '-T', '-', '-H', f'If-Match: {tag[:-6]}', data=text)[0], 412)
+        same('If-None-Match', curl(other, path, '-T', '-', '-H', f'If-None-Match: {plain}', data=text)[0], 412)
+        same('If-Match', curl(other, path, '-T', '-', '-H', f'If-Match: {tag}', data=text)[0], 204)
+        same('of an old version', curl(other, path, '-T', '-', '-H', f'If-Match: {tag}', data=text)[0], 412)
+        for name, options, wanted in (('small.txt', (), 'max-age=60'), ('docs/', ('-u', 'alice:secret'), 'private, max-age=60')):
+            same(name, curl(other, name, *options)[1]['cache-control'], wanted)
+
+
 CHECKS = (curl_reads, curl_writes, refused, at_once, conditions, race, folders, types, python, netcat, load,
-          browser, cases, logged)
+          browser, cases, logged, durable, agreed)
 
 
 def attempt(report, model, check, work):
