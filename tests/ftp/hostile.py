@@ -7,6 +7,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -320,4 +321,27 @@ def dies(world):
         expect('nest-upload' not in c.ask('STAT /', 213), 'something is left')
 
 
-ALL = (bounces, steals, climbs, swaps, follows, explodes, floods, stalls, scarce, dies)
+def leaves(world):
+    """A client that is gone when its data ends has not said that the file is whole: the old one stays, and the log says who it was"""
+    for number, (kind, verb, resets) in enumerate(itertools.product('IA', ('STOR', 'APPE'), (False, True))):
+        name = f'left-{number}'
+        world.put(f'alice/{name}', b'old')
+        with Control(world) as c:
+            c.ask(f'TYPE {kind}', 200)
+            data = c.passive()
+            c.send(f'{verb} {name}')
+            c.code(150)
+            data.sendall(b'half of it')
+            if resets:
+                c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        data.close()
+        end, line = time.monotonic() + LIMIT, None
+        while line is None:
+            expect(time.monotonic() < end, f'{name} is not in the log')
+            with open(world.log, encoding='latin-1') as file:
+                line = next((line for line in file if f'/alice/{name} ' in line and line.endswith('\n')), None)
+        expect(' 127.0.0.1 ' in line and line.endswith(' i\n'), line)
+        expect(world.get(f'alice/{name}') == b'old', f'{kind} {verb} {resets}: {world.get(f"alice/{name}")}')
+
+
+ALL = (bounces, steals, climbs, swaps, follows, explodes, floods, stalls, scarce, leaves, dies)
