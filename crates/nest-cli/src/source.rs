@@ -13,7 +13,7 @@ use nest_diag::{Code, Diagnostic, FileId, SourceMap, Span, nearest};
 use nest_syntax::Loader;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::term::reason;
 
@@ -243,7 +243,7 @@ fn read_fifo(file: &Path, limit: Duration) -> Result<Vec<u8>, String> {
     let mut waited = [PollFd::new(&opened, PollFlags::IN)];
     let mut first = [0];
     let mut read = 0;
-    if poll(&mut waited, Some(&within)).map_err(failed)? == 0 {
+    if retry_on_intr(|| poll(&mut waited, Some(&within))).map_err(failed)? == 0 {
         // It has no writer, or one that has written nothing yet, on which the user waits.
         read = match rustix::io::read(&opened, &mut first) {
             Ok(0) => {
