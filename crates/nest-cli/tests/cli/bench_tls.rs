@@ -19,34 +19,24 @@ fn words(text: &str) -> Vec<&str> {
 fn a_specification_that_encrypts_is_loaded_over_tls() {
     let place = Place::new();
     place.write("tells.nest", format!("%option tls c.pem k.pem\n{TELLS}"));
-    let bench = "bench tells.nest --models event,thread --clients 4";
-    let more = "--json new.json --report page.html --rate 100";
-    // Without a processor, a short round can have no handshake.
-    let mut times = ["300ms", "3s", "30s"].into_iter();
-    let new = loop {
-        let time = times.next().expect("some handshakes in 30 s");
-        let ended = place
-            .nest(&words(&format!("{bench} --time {time} {more}")))
-            .with_status(0)
-            .err_has("connections are encrypted; clients trust the certificate ");
-        let wanted = "  over TLS; resumption is off, so each connection makes a full handshake:\n";
-        for wanted in [wanted, "\n  event    TLS 1.3, ", "\n  thread   TLS 1.3, "] {
-            assert!(ended.out.contains(wanted), "{}", ended.out);
-        }
-        let new: serde_json::Value = serde_json::from_str(&place.read("new.json")).unwrap();
-        let servers = new["servers"].as_array().unwrap();
-        assert!(servers.iter().all(|server| server["tls"]["resumed"] == 0));
-        if servers
-            .iter()
-            .all(|server| server["tls"]["handshakes"].as_u64() > Some(0))
-        {
-            break new;
-        }
-    };
+    let bench = "tells.nest --models event,thread --clients 4";
+    let (ended, new) =
+        place.bench_until(&format!("{bench} --report page.html --rate 100"), |new| {
+            let mut servers = new["servers"].as_array().unwrap().iter();
+            servers.all(|server| server["tls"]["handshakes"].as_u64() > Some(0))
+        });
+    let wanted = "  over TLS; resumption is off, so each connection makes a full handshake:\n";
+    for wanted in [wanted, "\n  event    TLS 1.3, ", "\n  thread   TLS 1.3, "] {
+        assert!(ended.out.contains(wanted), "{}", ended.out);
+    }
+    ended.err_has("connections are encrypted; clients trust the certificate ");
+    for server in new["servers"].as_array().unwrap() {
+        assert_eq!(server["tls"]["resumed"], 0);
+    }
     assert_eq!(new["options"][1], "--tls self");
     assert!(place.read("page.html").contains("<h2>Encryption</h2>"));
     // In clear its answers are others, and no certificate is needed.
-    let ended = place.nest(&words(&format!("{bench} --time 300ms --tls none")));
+    let ended = place.nest(&words(&format!("bench {bench} --time 300ms --tls none")));
     let ended = ended.with_status(0);
     assert!(!ended.out.contains("TLS"), "{}", ended.out);
 }

@@ -92,6 +92,25 @@ impl Place {
         self.nest_with(arguments, "")
     }
 
+    /// Runs a benchmark, and a longer one until its results are `whole`: without a processor a short one may have
+    /// measured too little. Returns the results as well.
+    pub fn bench_until(
+        &self,
+        arguments: &str,
+        whole: impl Fn(&serde_json::Value) -> bool,
+    ) -> (Ended, serde_json::Value) {
+        for time in ["300ms", "3s", "30s"] {
+            let command = format!("bench {arguments} --json new.json --time {time}");
+            let words: Vec<&str> = command.split(' ').collect();
+            let ended = self.nest(&words).with_status(0);
+            let new = serde_json::from_str(&self.read("new.json")).unwrap();
+            if whole(&new) {
+                return (ended, new);
+            }
+        }
+        panic!("30 s are too short for bench {arguments}");
+    }
+
     /// Runs it to its end behind some commands of a shell, such as limits.
     pub fn nest_behind(&self, commands: &str, arguments: &[&str]) -> Ended {
         let nest = self.command(arguments);
