@@ -332,6 +332,7 @@ def leaves(world):
             c.send(f'{verb} {name}')
             c.code(150)
             data.sendall(b'half of it')
+            time.sleep(0.05)    # what takes less than 10 ms is taken as it is
             if resets:
                 c.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
         data.close()
