@@ -108,9 +108,9 @@ fn fill(
         Err(Unfit::Large) => return Err("its file is too large".to_owned()),
     };
     let mut follow = locked(&shared.follow);
-    let mut followed = follow.add(folder, &found.path);
+    let mut followed = follow.add(folder, &found.path, None);
     if found.path != found.real {
-        followed = followed.and_then(|()| follow.add_real(&found.folder, &found.real, folder));
+        followed = followed.and_then(|()| follow.add(&found.folder, &found.real, Some(folder)));
     }
     drop(follow);
     followed.map_err(|e| format!("its folder cannot be followed: {e}"))?;

@@ -46,17 +46,9 @@ impl Follow {
     }
 
     /// Follows all folders from `top` down to the one that holds `file`. A path that was followed before may lead to
-    /// another folder now, and a folder that is followed keeps its watch.
-    pub fn add(&mut self, top: &Path, file: &Path) -> Result<(), Errno> {
-        self.add_as(top, file, None)
-    }
-
-    /// The same for the path without links of a file below `named`: a change there counts as one of `named`.
-    pub fn add_real(&mut self, top: &Path, file: &Path, named: &Path) -> Result<(), Errno> {
-        self.add_as(top, file, Some(named))
-    }
-
-    fn add_as(&mut self, top: &Path, file: &Path, named: Option<&Path>) -> Result<(), Errno> {
+    /// another folder now, and a folder that is followed keeps its watch. `named`: if `file` is the path without links
+    /// of a file below that folder, a change counts as one there.
+    pub fn add(&mut self, top: &Path, file: &Path, named: Option<&Path>) -> Result<(), Errno> {
         let changes = WatchFlags::MODIFY
             | WatchFlags::ATTRIB
             | WatchFlags::CREATE
@@ -115,7 +107,7 @@ mod tests {
         let sub = top.join("sub");
         fs::create_dir_all(&sub).unwrap();
         let mut follow = Follow::new().unwrap();
-        follow.add(&top, &sub.join("a")).unwrap();
+        follow.add(&top, &sub.join("a"), None).unwrap();
         let mut told = |folder: &Path| {
             let changes = follow.changed();
             (changes.folders.contains(folder), changes.rules)
