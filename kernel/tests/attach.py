@@ -93,6 +93,9 @@ def attached(folder):
         with socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
             for turn in range(60):
                 if turn == 20:
+                    other = [NEST, 'accelerate', '--port', str(site.port - 1), '--state', site.state, '--stop']
+                    refused = subprocess.run(other, capture_output=True, text=True, timeout=WAIT)
+                    same('--stop with another port is refused', (refused.returncode, refused.stdout), (1, ''))
                     same('what --stop says', site.ask('stop'), 'stopped\n')
                     same('the status after --stop', site.ended(), 0)
                 client.sendall(REQUEST)

@@ -9,22 +9,24 @@ use crate::tool::{self, Outcome};
 const USUAL: u16 = 8080;
 const SPEC: &str = "examples/web/web.nest";
 
-/// Builds nest, renders the book, prints instructions, and becomes the server.
+/// Builds nest and the server, renders the book, prints instructions, and becomes the server.
 pub fn demo(model: &str) -> Outcome {
     let nest = tool::release_nest()?;
     let book = tool::target().join("book");
     let pages = crate::book::render(&book)?;
+    // Built before the instructions are printed, so that they are true when they are read.
+    let server = tool::target().join("demo");
+    tool::run(
+        Command::new(&nest)
+            .args(["build", "--model", model, SPEC, "--output"])
+            .arg(&server)
+            .current_dir(tool::root()),
+    )?;
     let port = port()?;
-    // Built here, so that the instructions below are true when they are read.
     let others: Vec<&str> = ["event", "uring", "thread", "prefork", "process"]
         .into_iter()
         .filter(|other| *other != model)
         .collect();
-    tool::run(
-        Command::new(&nest)
-            .args(["check", "--model", model, SPEC])
-            .current_dir(tool::root()),
-    )?;
     if port != USUAL {
         println!("Port {USUAL} is taken; the demo serves on port {port}.");
     }
@@ -42,14 +44,14 @@ pub fn demo(model: &str) -> Outcome {
         nest.display()
     );
     println!();
-    let error = Command::new(&nest)
-        .args(["run", "--model", model, SPEC, "--", "--port"])
+    let error = Command::new(&server)
+        .arg("--port")
         .arg(port.to_string())
         .arg("--set")
         .arg(format!("fileRoot={}", book.display()))
         .current_dir(tool::root())
         .exec();
-    Err(format!("cannot run {}: {error}", nest.display()))
+    Err(format!("cannot run {}: {error}", server.display()))
 }
 
 /// The usual port, or a free one if it is in use.

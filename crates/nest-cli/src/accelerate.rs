@@ -41,8 +41,19 @@ pub fn accelerate(args: &Accelerate) -> Result<ExitCode, Failure> {
         (args.stop, Question::Stop),
     ];
     if let Some((_, question)) = questions.iter().find(|(asked, _)| *asked) {
-        let text = nest_kernel::ask(&state, *question).map_err(|e| Failure::new(e.to_string()))?;
-        term::print(text);
+        let ask = |q| nest_kernel::ask(&state, q).map_err(|e| Failure::new(e.to_string()));
+        // A wrong --state must not stop the accelerator of another port.
+        if *question == Question::Stop {
+            let status = ask(Question::Status)?;
+            if !status.starts_with(&format!("port {}: ", args.port)) {
+                return Err(Failure::new(format!(
+                    "{} belongs to another port than {}: --status tells which",
+                    state.display(),
+                    args.port
+                )));
+            }
+        }
+        term::print(ask(*question)?);
         return Ok(ExitCode::SUCCESS);
     }
     let hosts = args.hosts.iter().map(|text| host(text));
