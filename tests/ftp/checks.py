@@ -44,6 +44,38 @@ def logs_in(world):
         expect(c.reply()[0] == 0, 'it was not closed')
 
 
+def members(world):
+    """Who is added to the file of users can log in at once, and who is taken out cannot; without the file nobody can"""
+    def try_out(name, code):
+        with Control(world, None) as c:
+            c.ask(f'USER {name}', 331)
+            c.ask('PASS secret', code)
+
+    with open(world.users, encoding='latin-1') as file:
+        before = file.read()
+    line = 'dora:' + before.partition('alice:')[2].partition('\n')[0]
+    other = world.users + '.new'
+    try_out('dora', 530)
+    try:
+        with open(world.users, 'a', encoding='latin-1') as file:
+            file.write(f'broken\n{line}\n')
+        try_out('dora', 230)
+        with open(other, 'w', encoding='latin-1') as file:
+            file.write(line)
+        os.replace(other, world.users)
+        try_out('dora', 230)
+        try_out('alice', 530)
+        os.remove(world.users)
+        try_out('dora', 530)
+    finally:
+        with open(other, 'w', encoding='latin-1') as file:
+            file.write(before)
+        os.replace(other, world.users)
+    try_out('alice', 230)
+    for text in (', line 6: it is not NAME:HASH', ': No such file or directory'):
+        expect(f"--users '{world.users}'{text}" in world.server.said(), f'{text} is not in the log')
+
+
 def guesses(world):
     """Neither a login, nor REIN, gives a client more wrong passwords than three in all"""
     with Control(world, None) as c:
@@ -283,7 +315,7 @@ def renames(world):
 
 
 def links(world):
-    """A link is deleted and renamed itself, also if it leads nowhere or out of the home; what it leads to stays; a folder is not deleted"""
+    """A list says where a link leads; it is deleted and renamed itself, also if it leads nowhere or out of the home; what it leads to stays; a folder is not deleted"""
     world.put('alice/behind', b'behind')
     os.makedirs(world.path('alice/linked/folder'))
     world.put('secret', b'secret')
@@ -293,6 +325,7 @@ def links(world):
             for after in ('DELE new', 'DELE /linked/new'):
                 os.symlink(target, old)
                 c.ask('CWD /linked', 250)
+                expect(f' old -> {target}\r\n' in c.ask('STAT .', 213), 'where the link leads')
                 c.ask('RNFR old', 350)
                 c.ask('RNTO new', 250)
                 expect(not os.path.lexists(old) and os.readlink(new) == target, f'the new name of the link to {target}')
@@ -543,5 +576,5 @@ def logged(world):
     expect(sent and int(sent[1]) < len(BIG) * 4, f'the aborted text: {sent and sent[0]}')
 
 
-ALL = (logs_in, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends,
+ALL = (logs_in, members, guesses, again, speaks, transfers, texts, versions, waits, restarts, names, renames, links, escapes, dates, unique, appends,
        through, aborts, together, logged)

@@ -44,10 +44,11 @@ def lftp(world, folder, six=False):
     os.symlink('none', world.path('alice/dangling/link'))
     script = (f'set cmd:fail-exit yes; set ftp:ssl-allow no; set net:max-retries 2; set net:timeout 20;'
               f'open -u alice,secret ftp://{host};'
-              f'mirror -R -P 4 "{source}" mirrored; mirror -P 4 mirrored "{back}"; mirror --only-newer mirrored "{back}";'
+              f'mirror -R -P 4 "{source}" mirrored; mirror -P 4 mirrored "{back}"; mirror --only-newer mirrored "{back}"; mirror dangling "{folder}/dangling";'
               f'lcd "{folder}"; get -c whole -o part; put -c part -o whole2; mv whole2 whole3; chmod 600 whole3; rm whole; rm -r mirrored; rm -r dangling; bye')
     ran('lftp', '-c', script)
     expect(same(source, back), 'the trees differ')
+    expect(os.readlink(os.path.join(folder, 'dangling', 'link')) == 'none', 'the link leads elsewhere')
     with open(os.path.join(folder, 'part'), 'rb') as file:
         expect(file.read() == BIG, 'the continued file differs')
     expect(world.get('alice/whole3') == BIG, 'the file that was sent differs')

@@ -3,10 +3,12 @@
 Must not know: how the server is made.
 """
 
+import base64
 import contextlib
 import email
 import functools
 import gzip
+import http.client
 import os
 import select
 import shutil
@@ -23,6 +25,7 @@ SETTINGS = ('--hosts', '--precompressed', '--ranges', '5', '--cache', '*.txt=600
             '--uploads', 'one.example/up', '--delete')
 ONE = ('-H', 'Host: one.example')
 SLOW = '$2y$11$xxGqsRrKvXxfSzXwXCRejO92FgL6/DHSAj23d8nbhtsGwY8xOFsK2'   # of no password that is tried
+QUICK = '$6$nest$W7imo74LSF7t.Sn.Q9oti8efJhkADB3WS/UiU2ReUKeUGLvi6QZVCvoQ//mNm6dKuvMJjRzINjvbPWku3Pfb0.'   # of 'secret'
 GUESSES = 10
 
 
@@ -170,6 +173,43 @@ def passwords(exe):
                 client.expect(b'HTTP/1.1 401 Unauthorized\r\n')
 
 
+def members(exe):
+    """who is added to the file of users is admitted at once, and who is taken out is not, also on a connection that was admitted"""
+    with tempfile.TemporaryDirectory(prefix='nest-users-') as folder:
+        os.makedirs(f'{folder}/site')
+        with open(f'{folder}/site/x', 'w', encoding='ascii') as file:
+            file.write('x')
+
+        def write(*names):
+            with open(f'{folder}/new', 'w', encoding='ascii') as file:
+                file.writelines(f'{name}:{QUICK}\n' for name in names)
+            os.replace(f'{folder}/new', f'{folder}/users')
+
+        write('joe')
+        with Server([exe], options=(f'fileRoot={folder}/site', 'maxClients=20'), arguments=('--users', f'{folder}/users')) as server, \
+                contextlib.closing(http.client.HTTPConnection('127.0.0.1', server.port, 60)) as client:
+            def ask(name, status):
+                login = base64.b64encode(f'{name}:secret'.encode()).decode()
+                client.request('GET', '/x', headers={'Authorization': f'Basic {login}'})
+                answer = client.getresponse()
+                answer.read()
+                same(f'the status for {name}', answer.status, status)
+
+            client.connect()
+            first = client.sock
+            ask('joe', 200)
+            ask('ann', 401)
+            write('joe', 'ann')
+            ask('joe', 200)
+            ask('ann', 200)
+            write('joe')
+            ask('ann', 401)
+            ask('joe', 200)
+            os.remove(f'{folder}/users')
+            ask('joe', 401)
+            same('the connection', client.sock, first)
+
+
 def run(report, models=SOCKET_MODELS):
     """All checks, for the driver."""
     nest = program()
@@ -178,6 +218,7 @@ def run(report, models=SOCKET_MODELS):
         with tempfile.TemporaryDirectory(prefix='nest-sites-') as folder, Sites(build(nest, model, folder)) as site:
             for check in (tags, preferred, several, hosts, uploads, hostile, slow):
                 attempt(report, model, check, functools.partial(check, site))
+            attempt(report, model, members, functools.partial(members, os.path.join(folder, 'web')))
             if model in ('event', 'uring'):     # in other models a client does its own work
                 attempt(report, model, passwords, functools.partial(passwords, os.path.join(folder, 'web')))
             same('its status', site.stop(), 0)
