@@ -7,6 +7,7 @@ know: rules, what is expected.
 import re
 from dataclasses import dataclass
 
+# States have names that the letters of patterns cannot spell: a pattern that begins with one would need quotes.
 TURNS, START_TURN = 'PQ', 'P'
 BITS = 5
 
@@ -16,7 +17,7 @@ def _states(number):
 
 
 def _bits(number):
-    names = [f'B{bit}' for bit in range(BITS)]
+    names = [f'BIT{bit}' for bit in range(BITS)]
     marked = [name for bit, name in enumerate(names) if number >> bit & 1]
     return ' && '.join(n if n in marked else '!' + n for n in names), marked, ''
 
@@ -49,7 +50,7 @@ class Way:
         """Its lines of a specification of so many places."""
         names, start = [f'S{number}' for number in range(most)], 'START { $seen(S0); }\n'
         if self.places == 'bits':
-            names, start = [f'B{bit}' for bit in range(BITS)], ''
+            names, start = [f'BIT{bit}' for bit in range(BITS)], ''
         elif self.places == 'none':
             names, start = ['N'], f'START {{ {self.next(0, START_TURN)} }}\n'
         return (f'%option matching {self.matching}\n%option matchingStates {self.states}\n'
