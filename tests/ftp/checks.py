@@ -61,10 +61,11 @@ def members(world):
             file.write(f'broken\n{line}\n')
         try_out('dora', 230)
         with open(other, 'w', encoding='latin-1') as file:
-            file.write(line)
+            file.write(f'{line}\n{line.replace("dora", "cut")}')
         os.replace(other, world.users)
         try_out('dora', 230)
         try_out('alice', 530)
+        try_out('cut', 530)
         os.remove(world.users)
         try_out('dora', 530)
     finally:
@@ -72,7 +73,7 @@ def members(world):
             file.write(before)
         os.replace(other, world.users)
     try_out('alice', 230)
-    for text in (', line 6: it is not NAME:HASH', ': No such file or directory'):
+    for text in (', line 6: it is not NAME:HASH', ', line 2: it has no end of line', ': No such file or directory'):
         expect(f"--users '{world.users}'{text}" in world.server.said(), f'{text} is not in the log')
 
 
