@@ -56,6 +56,14 @@ INLINE int is_unexamined(struct bpf_sock_ops *context) {
     return remote != local && (remote & 0xff) != 127;
 }
 
+/* Whether the connection begins with its last request, which is the server's. Nothing can be
+ * answered on it, and what the server sends would be copied for nothing. */
+INLINE int is_ending(struct bpf_sock_ops *context) {
+    __u32 zero = 0, port = __builtin_bswap32(context->remote_port);
+    struct ending *ending = map_lookup(&endings, &zero);
+    return ending && ending->port == port && ending->number == context->rcv_nxt;
+}
+
 SECTION("sockops")
 int nest_connect(struct bpf_sock_ops *context) {
     __u64 key;
@@ -74,6 +82,11 @@ int nest_connect(struct bpf_sock_ops *context) {
     if (context->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB || context->local_port != nest_port ||
         is_elsewhere(context) || is_unexamined(context))
         return 1;
+    if (is_ending(context)) {
+        count_add(COUNT_CONNECTIONS, 1);
+        count_add(COUNT_USER, 1);
+        return 1;
+    }
     key = socket_cookie(context);
     fresh.passed = now_coarse();
     fresh.next = context->rcv_nxt;

@@ -266,6 +266,17 @@ INLINE void log_single(struct segment *segment, struct single *single, __u32 kin
         count_add(COUNT_UNLOGGED, 1);
 }
 
+/* The connection that begins with this request ends with it, too. If it is to be the server's,
+ * nest_connect leaves it alone. */
+INLINE void note_ending(struct segment *segment) {
+    __u32 zero = 0;
+    struct ending *ending = map_lookup(&endings, &zero);
+    if (!ending)
+        return;
+    ending->port = segment->flow.port;
+    ending->number = segment->number;
+}
+
 /* Answers the request if its answer is kept, and fits into what may be sent at once. */
 INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratch *scratch,
                          __u64 now) {
@@ -277,6 +288,8 @@ INLINE int answer_single(struct __sk_buff *skb, struct work *work, struct scratc
     if (segment->odd || segment->data + segment->length != skb->len)
         return PASS;
     request = read_request(skb, scratch, segment->data);
+    if (request.closing)
+        note_ending(segment);
     if (request.line != LINE_PLAIN || !request.closing || request.condition.tag ||
         request.condition.since || scratch->question.name.path[PATH_BYTES - 2])
         return PASS;

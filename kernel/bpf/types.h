@@ -266,6 +266,20 @@ struct {
     HOLDS(value, struct single);
 } singles SECTION(".maps");
 
+/* A request that ends its connection and is left to the server. It completes the handshake next, on
+ * the same CPU. */
+struct ending {
+    __u32 port;   /* of the client */
+    __u32 number; /* of the client: where the request begins */
+};
+
+struct {
+    KIND(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    KIND(max_entries, 1);
+    HOLDS(key, __u32);
+    HOLDS(value, struct ending);
+} endings SECTION(".maps");
+
 /* Names for which the loader was asked a moment ago. */
 struct {
     KIND(type, BPF_MAP_TYPE_LRU_HASH);
