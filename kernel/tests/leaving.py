@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import os
 import re
+import signal
 import socket
 import struct
 
@@ -87,6 +88,8 @@ def leaves(folder):
                 raise Failed(f'the kernel answered {hits} of 40 requests for {MIDDLE} bytes')
             until('the connection has left', lambda: entered(site.process.pid) == 0)
         pipelined(site, files)
+        until('no connection is left', lambda: entered(site.process.pid) == 0)
+        ending(site, files)
     return f'{hits} of 40 answers of {MIDDLE:,} bytes before it left'
 
 
@@ -115,3 +118,31 @@ def some(client):
     if not data:
         raise Failed('the connection ended')
     return data
+
+
+def below(process):
+    """All processes that this one has started, and those that they have."""
+    with open(f'/proc/{process}/task/{process}/children', encoding='ascii') as file:
+        children = [int(child) for child in file.read().split()]
+    return [*children, *(one for child in children for one in below(child))]
+
+
+def ending(site, files):
+    """A connection that begins with the request that ends it is not entered, if the server answers. It is stopped, so that
+    the connection cannot leave before it is looked at."""
+    request = b'GET /large.txt HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n'
+    server = below(site.process.pid)
+    for turn in range(2):       # after the first one ends of handshakes are held back until the request comes
+        before = site.counts()['handed_over']
+        with socket.create_connection(('127.0.0.1', site.port), WAIT) as client:
+            try:
+                for one in server if turn else ():
+                    os.kill(one, signal.SIGSTOP)
+                client.sendall(request)
+                until('it is counted', lambda b=before: site.counts()['handed_over'] == b + 1)
+                same('connections in the map', entered(site.process.pid) if turn else 0, 0)
+            finally:
+                for one in server:
+                    os.kill(one, signal.SIGCONT)
+            same('the file', answer(client)[1] == files['large.txt'], True)
+        until('the connection has ended', lambda: entered(site.process.pid) == 0)
